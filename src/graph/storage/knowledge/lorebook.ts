@@ -1,4 +1,5 @@
 import { isObject } from '../../../base/jsonTypes.ts';
+import { escapePattern } from '../../../base/patterns.ts';
 import type { ReadResult } from '../../../protocol/schema.ts';
 import { patternErrors, readPatternKey } from '../patternSet.ts';
 import { canMatch, defaultRules, type KnowledgeEntry, type LoreRules, logics } from './knowledge.ts';
@@ -183,9 +184,9 @@ function readRules(members: EntryMembers): Omit<LoreRules, 'secondary' | 'joinsK
   };
 }
 
-/** A key of an entry whose keys are patterns without slashes: those that could be texts as well stay texts. */
+/** A key of an entry whose keys are patterns without slashes: it may be a text as well, and without symbols is one only. */
 function patternOf(key: string): string {
-  const pattern = `/${key.replaceAll('/', '\\/')}/i`;
-  const isPattern = /[\\^$*?()[\]{}|]/.test(key) && !key.startsWith('/') && readPatternKey(pattern).ok;
+  const pattern = `/${escapePattern(key)}|${key.replaceAll(/\\[^]|\//g, (part) => (part === '/' ? '\\/' : part))}/i`;
+  const isPattern = /[\\^$*?()[\]{}|]|\.\+/.test(key) && !key.startsWith('/') && readPatternKey(pattern).ok;
   return isPattern ? pattern : key;
 }

@@ -426,6 +426,22 @@ describe('a book of another program', () => {
     for (const query of ['two Dragons', 'C++', 'harbour']) expect(await idsOf(lore, query), query).toEqual(['a']);
     for (const query of ['dragonfly', 'the c', 'harbourmaster']) expect(await idsOf(lore, query), query).toEqual([]);
   });
+
+  it('takes such a key for the text that it is, too: programs say of all their keys that they are patterns', async () => {
+    const keys = ['Fire (spell)', 'rank [S]', '$100', 'lam.+s', 'km\\/h\\b', 'and/or?'];
+    const lore = await loreOf(book({ id: 'a', keys, use_regex: true }));
+    for (const query of [
+      'what is fire (spell)?',
+      'of rank [S]',
+      'it costs $100',
+      'Fire Spell',
+      'two lamas',
+      '90 km/h',
+      'and/or',
+    ])
+      expect(await idsOf(lore, query), query).toEqual(['a']);
+    expect(await idsOf(lore, 'fire, rank, 100')).toEqual([]);
+  });
 });
 
 describe('entries that come always', () => {
