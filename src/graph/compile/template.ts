@@ -167,13 +167,14 @@ export const showsCalls = (template: string): boolean =>
 function shows(tokens: readonly Token[], inCalls: boolean, inArguments: boolean): boolean {
   return tokens.some(([kind, name, , , inner]) => {
     const path = name.split('.');
-    const [first = ''] = path;
+    const [first = '', , ofEntry = ''] = path;
+    const isOfList = callLists.has(first);
     // `.` alone is everything in scope, as JSON.
     if (kind === 'name' || kind === '&')
-      return first === '' || inArguments || callLists.has(first) || (inCalls && !ownNames.has(first));
+      return first === '' || inArguments || ((inCalls || isOfList) && !ownNames.has(isOfList ? ofEntry : first));
     if (typeof inner !== 'object') return false;
     if (kind !== '#') return shows(inner, inCalls, inArguments);
-    const isOfCalls = inCalls || callLists.has(first);
+    const isOfCalls = inCalls || isOfList;
     return shows(inner, isOfCalls, inArguments || (isOfCalls && path.includes('arguments')));
   });
 }

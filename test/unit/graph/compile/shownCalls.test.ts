@@ -8,6 +8,7 @@ it.each([
   '{{#tool_calls}}Done.{{/tool_calls}}',
   '{{^tool_calls}}{{player}}{{/tool_calls}}',
   '{{#tool_results}}{{#ok}}{{content}} {{content.degrees}}{{/ok}}{{/tool_results}}',
+  '{{tool_results.0.content}} {{tool_results.0.content.degrees}} {{{insights.0.tool}}}',
   '{{#insights}}{{tool}}{{#missing}}{{significance}}{{/missing}}{{/insights}}',
   '{{#guidelines}}{{name}}: {{action}}{{/guidelines}} {{route}}',
 ])('a line shows nothing of calls: %s', (line) => {
@@ -20,6 +21,9 @@ it.each([
   '{{&insights}}',
   '{{.}}',
   '{{tool_calls.0.name}}',
+  '{{tool_results.0}}',
+  '{{tool_results.0.arguments.content}}',
+  '{{#tool_calls.0.arguments}}{{tool_results.0.content}}{{/tool_calls.0.arguments}}',
   '{{#tool_calls}}{{name}}{{/tool_calls}}',
   '{{#tool_calls}}{{arguments.item}}{{/tool_calls}}',
   '{{#tool_calls}}{{.}}{{/tool_calls}}',
