@@ -55,7 +55,7 @@ export function nodeOf({ nodes }: AuditedGraph, name: string): AuditedNode {
 type AuditedEffects = Required<
   Pick<NodeEffects, 'infers' | 'sends' | 'showsCalls' | 'held' | 'limitedExits' | 'unusedExits'>
 > &
-  Pick<NodeEffects, 'tools' | 'guards'>;
+  Pick<NodeEffects, 'tools' | 'guards' | 'textFields' | 'showsFields'>;
 
 const heldValues: readonly NodeEffects['held'][] = ['kept', 'discarded', 'replaced'];
 
@@ -67,6 +67,7 @@ const heldValues: readonly NodeEffects['held'][] = ['kept', 'discarded', 'replac
  */
 function completeEffects(type: string, effects: NodeEffects | undefined, exits: readonly string[]): AuditedEffects {
   const { infers, sends, showsCalls, held, tools, guards, limitedExits, unusedExits, silentExits } = effects ?? {};
+  const { textFields, showsFields } = effects ?? {};
   const fail = (effect: string, problem: string): never => {
     throw new TypeError(`effects.${effect} of the node type ${type} ${problem}`);
   };
@@ -85,5 +86,7 @@ function completeEffects(type: string, effects: NodeEffects | undefined, exits: 
     unusedExits: unusedExits ?? [],
     ...(tools && { tools }),
     ...(guards && { guards }),
+    ...(textFields && { textFields }),
+    ...(showsFields && { showsFields }),
   };
 }

@@ -68,6 +68,8 @@ export function proveAnswerGuarded(graph: AuditedGraph): PropertyVerdict {
       else if (isUnguarded) return explainHeld(graph, taken);
     }
   }
+  const [shown] = findShownFields(graph).toSorted((one, other) => one.path.length - other.path.length);
+  if (shown) return shown;
   const holdsText = reachedNodes(graph).some(({ effects }) => effects.held === 'replaced');
   const reason = 'every text of a model is held back, and passes a Guardrail on the answer or is replaced';
   return { proven: true, reason: holdsText ? reason : 'no text of a model is an answer' };
@@ -96,6 +98,21 @@ function explainShown(graph: AuditedGraph, { name }: AuditedNode, path: readonly
   const fix = `leave names and arguments of calls out of the lines of ${name}`;
   return { proven: false, path, nodes: [name], reason, fix };
 }
+
+/** The lines that show a field of text of an answer before them. */
+const findShownFields = (graph: AuditedGraph): readonly Refutation[] =>
+  [...reachableNodes(graph)].flatMap(([source, before]) => {
+    const { textFields = [] } = nodeOf(graph, source).effects;
+    if (textFields.length === 0) return [];
+    return [...reachableNodes(graph, undefined, source)].flatMap(([name, after]) => {
+      const { showsFields = [] } = nodeOf(graph, name).effects;
+      const field = textFields.find((each) => showsFields.includes(each) || showsFields.includes(''));
+      if (field === undefined) return [];
+      const reason = `${name} sends a line that may show what a model wrote in the field "${field}" of ${source}`;
+      const fix = `leave the field "${field}" out of the lines of ${name}`;
+      return [{ proven: false, path: [...before, ...after, { node: name }], nodes: [name], reason, fix }];
+    });
+  });
 
 /** A text is held back until the turn ends. */
 function explainHeld(graph: AuditedGraph, path: readonly AuditStep[]): Refutation {

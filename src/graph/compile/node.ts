@@ -236,6 +236,10 @@ export interface NodeEffects {
   readonly sends?: readonly string[];
   /** Whether it may send a text that shows what calls or insights of the turn say, such as a template of a line. Absent: it may. */
   readonly showsCalls?: boolean;
+  /** The fields of text that an answer of it has, or may have, which lines can show. Absent: none. */
+  readonly textFields?: readonly string[];
+  /** The fields of answers that a text of it may show; "" = any. Absent: none. */
+  readonly showsFields?: readonly string[];
   /** What becomes of the held answer: it is kept, discarded for a text that is no model's, or replaced by a text of a model. Absent: replaced. */
   readonly held?: 'kept' | 'discarded' | 'replaced';
   /** The tools whose calls it may record. Absent: they are not known. */

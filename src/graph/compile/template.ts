@@ -179,6 +179,10 @@ function shows(tokens: readonly Token[], inCalls: boolean, inArguments: boolean)
   });
 }
 
+/** The fields of answers that a template may show; "" = any. A section of one alone shows nothing. */
+export const shownFields = (template: string): readonly string[] =>
+  [...template.matchAll(/\{\{[{&]?\s*(?:\.|#\s*fields|fields(?:\.(.*?))?)\s*\}/gs)].map(([, name = '']) => name);
+
 /** The part of a turn that a template reads. */
 export type TemplateScope = Pick<Turn, 'message' | 'variables' | 'calls' | 'insights' | 'exchanges' | 'warn'> &
   Partial<Pick<Turn, 'selection' | 'route' | 'fields' | 'knowledge' | 'pending'>>;

@@ -2,7 +2,7 @@ import { runChunk } from '../../base/eventLoop.ts';
 import { templateParam, warnOfUnknownNames } from '../compile/graphDeclarations.ts';
 import { liveParams } from '../compile/liveParams.ts';
 import { defineNode, InvalidParams, type NodeContext, routingEffects } from '../compile/node.ts';
-import { showsCalls, compileTemplate, type Template } from '../compile/template.ts';
+import { showsCalls, shownFields, compileTemplate, type Template } from '../compile/template.ts';
 import type { Turn } from '../compile/turn.ts';
 import { sizeOf } from '../storage/sessionMemory.ts';
 import { invalidStrings, stringParams, resolveStrings, type ResolvedStorage } from './stringParams.ts';
@@ -33,7 +33,7 @@ export const cannedResponse = defineNode({
     showsCalls: true,
     async refine(context) {
       const { storage } = await resolveStrings(params, context);
-      return { showsCalls: storage.list.some(showsCalls) };
+      return { showsCalls: storage.list.some(showsCalls), showsFields: storage.list.flatMap(shownFields) };
     },
   }),
   async create(params, context) {

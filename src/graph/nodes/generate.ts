@@ -42,10 +42,11 @@ export const generate = defineNode({
   exits: ['default'],
   needs: { summary_tokens: 'summary', placement: 'template' },
   fieldNames: ({ answer_fields: fields = [] }) => fields.map(({ name }) => name),
-  effects: ({ hold }) => ({
+  effects: ({ hold, answer_fields: fields = [] }) => ({
     infers: true,
     sends: hold ? [] : ['default'],
     showsCalls: false,
+    textFields: fields.filter(({ type }) => type === 'text').map(({ name }) => name),
     held: hold ? 'replaced' : 'kept',
     tools: [],
   }),

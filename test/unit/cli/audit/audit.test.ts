@@ -46,6 +46,12 @@ const guard = (exits: Nodes[string]['exits'], params: object = { inline_strings:
 const judge = (exits: Nodes[string]['exits']): Nodes[string] =>
   guard(exits, { inline_strings: ['bad'], watch: 'answer' });
 const held = (next: string): Nodes[string] => ({ type: 'Generate', params: { hold: true }, exits: { default: next } });
+/** Holds an answer with a field of text. */
+const noted = (next: string): Nodes[string] => {
+  const mood = { name: 'mood', type: 'enum', values: ['calm', 'angry'] };
+  const answer_fields = [mood, { name: 'say', type: 'speech' }, { name: 'note', type: 'text' }];
+  return { type: 'Generate', params: { hold: true, answer_fields }, exits: { default: next } };
+};
 const line = (text = 'No.', next = ''): Nodes[string] => ({
   type: 'CannedResponse',
   params: { inline_strings: [text] },
@@ -266,8 +272,34 @@ describe('the answer', () => {
       },
       undefined,
     ],
+    ...['{{fields.note}}', '{{{ fields.note }}}', '{{fields}}', '{{#fields}}{{note}}{{/fields}}', '{{.}}'].map(
+      (text): [string, Nodes, string] => [
+        `a line shows a field of text of the answer that it replaces: ${text}`,
+        { talk: noted('judge'), judge: judge({ triggered: 'line' }), line: line(text) },
+        'talk -[default]-> judge -[triggered]-> line',
+      ],
+    ),
+    ...['{{fields.mood}}', '{{#fields.note}}Noted.{{/fields.note}}', '{{note}}'].map(
+      (text): [string, Nodes, undefined] => [
+        `a line shows no field of text: ${text}`,
+        { talk: noted('judge'), judge: judge({ triggered: 'line' }), line: line(text) },
+        undefined,
+      ],
+    ),
+    [
+      'a line would show a field, and there is none yet',
+      { line: line('{{fields.note}}', 'talk'), talk: noted('end'), end: line() },
+      undefined,
+    ],
   ])('where %s', async (_, nodes, path) => {
     expect((await refuted(nodes)).answer).toBe(path);
+  });
+
+  it('names the field that a line shows', async () => {
+    expect((await audit({ talk: noted('line'), line: line('{{fields.note}}') })).properties.answer).toMatchObject({
+      reason: 'line sends a line that may show what a model wrote in the field "note" of talk',
+      fix: 'leave the field "note" out of the lines of line',
+    });
   });
 
   it('names the node that holds the text, and why the check does not count', async () => {
