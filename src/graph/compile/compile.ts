@@ -129,6 +129,7 @@ export function checkDocument(
   for (const [name, { type: typeName, params, exits }] of Object.entries(graph.nodes)) {
     if (faults.length >= maxFaults) break;
     const pointer = `/nodes${escapePointerToken(name)}`;
+    if (name === '') faults.push(createGraphFault('/nodes', 'has a node without a name, and "" ends a turn; name it'));
     if (name.length > maxNodeNameLength)
       faults.push(
         createGraphFault(pointer, `is a name of ${name.length} characters, and ${maxNodeNameLength} are allowed`),

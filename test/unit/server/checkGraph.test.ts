@@ -118,6 +118,11 @@ describe('a graph with faults of several kinds', () => {
     ]);
   });
 
+  it('is told of a node without a name: an exit to it would end the turn', async () => {
+    const nodes = { '': { type: 'CannedResponse', params: { inline_strings: ['No.'] } } };
+    expect(await faultsOf({ start_node: '', nodes })).toEqual(['nodes has a node without a name, and "" ends a turn']);
+  });
+
   it('blames the default model of the graph, once for all nodes that use it', async () => {
     const second = { type: 'Generate' };
     const nodes = { answer: { ...second, exits: { default: 'second' } }, second };
