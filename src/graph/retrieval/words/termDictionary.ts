@@ -102,8 +102,9 @@ export class TermDictionary {
   find(word: string, stem: string, { forms, has }: KnownTerms): readonly TermMatch[] {
     const found = this.#byStem.get(stem);
     const exact = found !== undefined && has(found) ? found : undefined;
-    const written = new Set([word, stem]);
-    let matches = [...this.#shortened(stem)];
+    // A number that is not quite the same is another one.
+    const written = new Set(/^\p{N}+$/u.test(word) ? [] : [word, stem]);
+    let matches = written.size > 0 ? [...this.#shortened(stem)] : [];
     for (const start of written) matches.push(...this.#continuing(start, forms));
     // A word that is known is not misspelled.
     if (exact === undefined) for (const form of written) matches.push(...this.#edited(form, forms));

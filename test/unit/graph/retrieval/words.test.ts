@@ -76,6 +76,15 @@ describe('matching by words', () => {
     expect(await find(texts, 'gost football airplane computer')).toEqual([]);
   });
 
+  it('takes a number that is not quite the same for another one', async () => {
+    const texts = createList(['The tower was built in 1234.', 'Call 5550172 for the ferry.', 'The Mk2 lamp is here.']);
+    expect(await find(texts, 'in 1234')).toEqual(['0']);
+    expect(await find(texts, '５５５０１７２')).toEqual(['1']);
+    expect(await find(texts, 'the mk2 lanp')).toEqual(['2']);
+    for (const query of ['in 1235', '12345', '123', '5550173', '55501', '5550172000'])
+      expect(await find(texts, query), query).toEqual([]);
+  });
+
   it('finds words of scripts without spaces', async () => {
     const texts = createList(['城の門は夜に閉まる', '港で魚を売る商人', 'กำแพงเมืองสูงมาก']);
     expect(await find(texts, '魚を売る人はどこ')).toEqual(['1']);
