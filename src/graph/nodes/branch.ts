@@ -37,11 +37,11 @@ export const branch = defineNode({
     'Chooses an exit by variables of the message and by what happened in the turn, without a model: each case names an exit, and `otherwise` is one more.',
   params,
   exits: { param: 'cases', member: 'exit', and: [otherwise] },
-  effects: (settings, silentExits) => ({
-    ...routingEffects,
-    silentExits,
-    unusedExits: settings.cases.some(holdsAlways) ? [otherwise] : [],
-  }),
+  effects({ cases }, exits) {
+    const taken = new Set(cases.filter((each) => firstLike(each, cases) === each).map(({ exit }) => exit));
+    if (!cases.some(holdsAlways)) taken.add(otherwise);
+    return { ...routingEffects, silentExits: exits, unusedExits: exits.filter((exit) => !taken.has(exit)) };
+  },
   async create({ cases }, context) {
     const filters = cases.map(({ when }, index) => readCase(when, `/cases/${index}/when`));
     warnOfUnreached(cases, context);
@@ -80,10 +80,13 @@ function readCase(when: object, pointer: string): EntryFilter {
 
 const holdsAlways = ({ when }: Case): boolean => Object.keys(when).length === 0;
 
+/** The first case that holds whenever another one does; the other one itself, if there is none. */
+const firstLike = (of: Case, cases: readonly Case[]): Case =>
+  cases.find((one) => holdsAlways(one) || JSON.stringify(one.when) === JSON.stringify(of.when)) ?? of;
+
 function warnOfUnreached(cases: readonly Case[], { nodeName, warn }: NodeContext): void {
-  const textOf = ({ when }: Case): string => JSON.stringify(when);
   for (const [index, one] of cases.entries()) {
-    const first = cases.findIndex((earlier) => holdsAlways(earlier) || textOf(earlier) === textOf(one));
+    const first = cases.indexOf(firstLike(one, cases));
     if (first < index)
       warn(`${nodeName}.params.cases[${index}] is never reached: cases[${first}] holds whenever it would`);
   }

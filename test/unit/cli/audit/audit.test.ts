@@ -379,6 +379,21 @@ describe('a node that cannot be reached', () => {
       reason: 'never and lost are reached by no path from the start; sort never takes its exit b with its parameters',
     });
   });
+
+  it('is one behind a case of a Branch that an earlier case takes first', async () => {
+    const late = { hp: 0 };
+    const cases = [
+      { exit: 'dead', when: late },
+      { exit: 'again', when: late },
+      { exit: 'otherwise', when: {} },
+      { exit: 'dead', when: { hp: 1 } },
+      { exit: 'late', when: { hp: 2 } },
+    ];
+    const exits = { dead: 'line', again: 'again', otherwise: 'rest', late: 'late' };
+    const ask: Nodes[string] = { type: 'Branch', params: { cases }, exits };
+    const nodes = { ask, line: line(), again: line(), rest: line(), late: line() };
+    expect(await refuted(nodes)).toEqual({ reachable: 'again, late' });
+  });
 });
 
 describe('the tools of an audit', () => {
