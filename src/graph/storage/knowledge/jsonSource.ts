@@ -29,6 +29,8 @@ export class JsonSource {
     const first = scanner.peek();
     if (first === '[') yield* sliceList(scanner, '');
     else if (first === '{') yield* sliceObject(scanner, '', { lists, holders });
+    // As UTF-16 begins, and no text in UTF-8.
+    else if (first >= '\xfe') throw scanner.fault(notUtf8);
     else throw scanner.fault('must be a JSON array or a JSON object');
     if (scanner.peek() !== '') throw scanner.fault('is not valid JSON: the end of the file is expected');
   }
@@ -71,7 +73,7 @@ export class JsonSource {
   #textOf({ start, end }: JsonSlice): string {
     const text = decodeUtf8(this.#bytes.subarray(start, end));
     if (text !== undefined) return text;
-    throw this.#faultAt(start, 'is not UTF-8; save the file as UTF-8');
+    throw this.#faultAt(start, notUtf8);
   }
 
   /** @param place `line:column` in the slice. */
@@ -94,6 +96,7 @@ export class JsonSource {
 }
 
 const newline = 0x0a;
+const notUtf8 = 'is not UTF-8; save the file as UTF-8';
 
 function subjectOf({ member, key }: JsonSlice, pointer: string): string {
   const names = [member, key ?? ''].filter((name) => name !== '').map((name) => `/${name}`);

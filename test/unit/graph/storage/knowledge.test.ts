@@ -191,8 +191,11 @@ describe('a knowledge file', () => {
     expect(await faultOf(records(101))).toEqual(['LIMIT_EXCEEDED', expect.stringContaining('more than 100 entries')]);
   });
 
-  it('that is not UTF-8 is refused', async () => {
-    const bytes = Buffer.from('[{"id": "a", "text": "\xe9"}]', 'latin1');
+  it.each([
+    ['Latin-1', Buffer.from('[{"id": "a", "text": "\xe9"}]', 'latin1')],
+    ['UTF-16', Buffer.from('\ufeff[{"id": "a", "text": "A"}]', 'utf16le')],
+    ['UTF-16, the other way round', Buffer.from('\ufeff[{"id": "a", "text": "A"}]', 'utf16le').swap16()],
+  ])('that is not UTF-8 is refused: %s', async (_, bytes) => {
     await expect(readKnowledgeFile('a.kb.json', () => Promise.resolve(bytes), 9)).rejects.toThrow('it is not UTF-8');
   });
 });
