@@ -66,8 +66,7 @@ const heldValues: readonly NodeEffects['held'][] = ['kept', 'discarded', 'replac
  * @throws TypeError that names the node type and the effect.
  */
 function completeEffects(type: string, effects: NodeEffects | undefined, exits: readonly string[]): AuditedEffects {
-  const { infers, sends, showsCalls, held, tools, guards, limitedExits, unusedExits, silentExits } = effects ?? {};
-  const { textFields, showsFields } = effects ?? {};
+  const { infers, sends, showsCalls, held, guards, limitedExits, unusedExits, silentExits } = effects ?? {};
   const fail = (effect: string, problem: string): never => {
     throw new TypeError(`effects.${effect} of the node type ${type} ${problem}`);
   };
@@ -78,15 +77,12 @@ function completeEffects(type: string, effects: NodeEffects | undefined, exits: 
   }
   if (held !== undefined && !heldValues.includes(held)) fail('held', `must be one of ${heldValues.join(', ')}`);
   return {
+    ...effects,
     infers: infers ?? true,
     sends: sends ?? exits,
     showsCalls: showsCalls ?? true,
     held: held ?? 'replaced',
     limitedExits: limitedExits ?? [],
     unusedExits: unusedExits ?? [],
-    ...(tools && { tools }),
-    ...(guards && { guards }),
-    ...(textFields && { textFields }),
-    ...(showsFields && { showsFields }),
   };
 }
