@@ -29,6 +29,9 @@ function schemaOf<const Type extends TypeName>(type: Type) {
   return schema;
 }
 
+/** The bounds of numbers that frames have as uint32. */
+export const uint32 = { minimum: 0, maximum: 4294967295 } as const;
+
 export const string = schemaOf('string');
 export const number = schemaOf('number');
 export const integer = schemaOf('integer');

@@ -1,5 +1,5 @@
 import type { FromSchema, ObjectSchema, Schema } from '../../protocol/schema.ts';
-import { array, boolean, integer, number, object, partialObject } from '../../protocol/schemaBuilders.ts';
+import { array, boolean, integer, number, object, partialObject, uint32 } from '../../protocol/schemaBuilders.ts';
 import type { Sampling } from '../../protocol/frames.gen.ts';
 
 /** A sampling parameter: a row of `samplingTable`. */
@@ -90,7 +90,7 @@ const samplingTable = {
     drafted: true,
   },
   top_k: {
-    schema: integer({ minimum: 0 }, 'Only this many of the likeliest tokens; 0 = all.'),
+    schema: integer(uint32, 'Only this many of the likeliest tokens; 0 = all.'),
     default: 0,
     wire: 'topK',
     greedy: 0,
@@ -133,15 +133,12 @@ const samplingTable = {
     api: 0,
   },
   max_tokens: {
-    schema: integer({ minimum: 1 }, 'Maximum number of tokens of one answer.'),
+    schema: integer({ ...uint32, minimum: 1 }, 'Maximum number of tokens of one answer.'),
     default: 2048,
     wire: 'maxTokens',
   },
   max_tokens_per_second: {
-    schema: integer(
-      { minimum: 0 },
-      'Tokens are computed no faster, and the machine has time for other work; 0 = no limit.',
-    ),
+    schema: integer(uint32, 'Tokens are computed no faster, and the machine has time for other work; 0 = no limit.'),
     default: 0,
     wire: 'maxTokensPerSecond',
   },
@@ -154,7 +151,7 @@ const samplingTable = {
     wire: 'speculate',
   },
   seed: {
-    schema: integer({ minimum: 0, maximum: 4294967295 }, '0 = random.'),
+    schema: integer(uint32, '0 = random.'),
     default: 0,
     wire: 'seed',
   },

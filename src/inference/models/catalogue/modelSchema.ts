@@ -86,7 +86,7 @@ export const variantSchema = closedObject(['engine'], {
     'Engine llama-server: more arguments of the binary, such as ["-md", "draft.gguf"]; absent = none.',
   ),
   context_size: integer(
-    { minimum: 0, default: 0 },
+    { minimum: 0, maximum: 4294967295, default: 0 },
     'Tokens; 0 = 8192, or what the model was trained with if that is less; for the engine http: what the server has.',
   ),
   kv_cache_type: string(

@@ -274,6 +274,19 @@ describe('a catalogue with an invalid entry', () => {
       withSampling('"repeat_penalty": 0'),
       '3:102: /models/0/default_sampling/repeat_penalty must be > 0, not 0',
     ],
+    ...['top_k', 'max_tokens', 'max_tokens_per_second', 'seed'].map(
+      (knob) =>
+        [
+          `more for ${knob} than a frame can tell clients`,
+          withSampling(`"${knob}": 4294967296`),
+          `3:102: /models/0/default_sampling/${knob} must be <= 4294967295, not 4294967296`,
+        ] as const,
+    ),
+    [
+      'a context that no frame can tell clients of',
+      inVariant('"context_size": 5e9'),
+      '3:77: /models/0/variants/0/context_size must be <= 4294967295, not 5000000000',
+    ],
     ['no tokens', withSampling('"max_tokens": 0'), '3:102: /models/0/default_sampling/max_tokens must be >= 1, not 0'],
     [
       'a string for stop',
