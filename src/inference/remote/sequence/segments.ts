@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import type { Token } from '../../decoding/tokenizer.ts';
 import type { FinishReason, GenerateOptions } from '../../contract/engine.ts';
 import { afterMs, onAbort, onceAny } from '../../../base/events.ts';
@@ -48,7 +49,7 @@ export class Segments {
   constructor(generation: Generation, options: SegmentOptions) {
     this.#generation = generation;
     this.#options = options;
-    this.#seed = options.sampling.seed || Math.floor(Math.random() * maxSeed);
+    this.#seed = options.sampling.seed || 1 + randomInt(maxSeed);
   }
 
   /** Whether a token has been generated. */
@@ -136,7 +137,7 @@ export class Segments {
   async #newSegment(): Promise<Segment> {
     const { text, gbnf } = this.#generation;
     const context = [...this.#options.start.tokens, ...(await text.tokens())];
-    return { context, from: text.pieces.length, seed: (this.#seed + this.#count++) % maxSeed, gbnf };
+    return { context, from: text.pieces.length, seed: 1 + ((this.#seed - 1 + this.#count++) % maxSeed), gbnf };
   }
 
   /** Waits between two tokens; returns why the request is to end instead. */
@@ -154,7 +155,8 @@ export class Segments {
   }
 }
 
-const maxSeed = 0xffffffff;
+/** The next one is chosen by llama.cpp itself, and 0 by others. */
+const maxSeed = 0xfffffffe;
 /** Each is a line of JSON for every token. */
 const likeliestTokens = 10;
 
