@@ -34,7 +34,7 @@ const entrySchema = partialObject({
     'Name of the test case that it answers; absent: each. Outside of test cases it answers nothing.',
   ),
   turn: integer({ minimum: 1 }, 'Number of the turn in the case, from 1; absent: each.'),
-  delay_ms: integer({ minimum: 0, default: 0 }, 'Wait before each chunk of the answer.'),
+  delay_ms: integer({ minimum: 0, maximum: 2147483647, default: 0 }, 'Wait before each chunk of the answer.'),
   chunk: integer({ minimum: 0, default: 0 }, 'Characters of a chunk; 0 = a word and its space.'),
 });
 

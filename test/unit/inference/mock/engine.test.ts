@@ -242,6 +242,8 @@ describe('a mock script', () => {
     ['[{"scores": {"yes": "high"}}]', '/0/scores/yes must be a number, not "high"'],
     ['[{"scores": {"yes": 0.7, "no": 0.5}}]', '/0/scores must not add up to more than 1, not 1.2'],
     ['[{"match": "a", "answer": "b", "dealy_ms": 3}]', '/0/dealy_ms is not known here; did you mean "delay_ms"?'],
+    // A timer with more than that ends at once.
+    ['[{"answer": "b", "delay_ms": 3000000000}]', '/0/delay_ms must be <= 2147483647, not 3000000000'],
     ['[{"match": "a", "answer": "b", "nth": 0}]', '/0/nth must be >= 1, not 0'],
     ['[{"match": "a", "answer": "b", "nth": 1.5}]', '/0/nth must be an integer, not 1.5'],
     ['[{"match": "a", "answer": "b", "node": ""}]', '/0/node must not be empty'],
