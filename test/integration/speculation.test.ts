@@ -20,12 +20,14 @@ describe.each(subprotocols)('speculation over %s', (subprotocol) => {
     expect(await client.sendMessage(agentId, 'hello')).toMatchObject({ status: 'SUCCESS', warnings: [] });
   });
 
-  it('gives one warning where the KV cache cannot be cut back', async () => {
+  it('gives one warning where the KV cache cannot be cut back, or an inference server runs the model', async () => {
     await using client = await TestClient.connect(recurrentServer().url, subprotocol);
     const agentId = await client.createAgent(chat({ sampling: { speculate: 'prompt' } }));
     const { warnings } = await client.sendMessage(agentId, 'hello');
     expect(warnings).toEqual([
-      expect.stringMatching(/^answer: "speculate": "prompt" has no effect .* set it to "off"$/),
+      expect.stringMatching(
+        /^answer: "speculate": "prompt" has no effect .*: its KV cache .*, or an inference server runs it; set it to "off"$/,
+      ),
     ]);
     expect(await client.sendMessage(agentId, 'hello')).toMatchObject({ warnings: [] });
     const plain = await client.createAgent(chat());

@@ -201,7 +201,7 @@ export class InferenceRunner implements AsyncDisposable {
   #warnOfSampling(turn: Turn, { speculate, dry, xtc }: SamplingParams): void {
     const { model, name } = this.lease;
     const { samplers } = model.limits ?? {};
-    const speculation = `"speculate": "prompt" has no effect with the model "${name}", whose KV cache cannot be cut back; set it to "off"`;
+    const speculation = `"speculate": "prompt" has no effect with the model "${name}": its KV cache cannot be cut back, or an inference server runs it; set it to "off"`;
     const problems = [
       ...(speculate === 'prompt' && !model.canSpeculate ? [speculation] : []),
       ...(samplers !== undefined && (dry.multiplier > 0 || xtc.probability > 0) ? [samplers] : []),
