@@ -77,7 +77,10 @@ export function parseJson(given: string, fault: (problem: string, cause: unknown
   return value;
 }
 
-/** All duplicate keys of a JSON text; none when it is nested too deeply to be visited. */
+// Each has its whole path, which may be as long as the text.
+const maxDuplicates = 20;
+
+/** The first duplicate keys of a JSON text; none when it is nested too deeply to be visited. */
 export function findDuplicateKeys(text: string): readonly DuplicateKey[] {
   const position = positions(text);
   // The keys of each object that is open at this point, outermost first.
@@ -89,7 +92,7 @@ export function findDuplicateKeys(text: string): readonly DuplicateKey[] {
       onObjectEnd: () => void open.pop(),
       onObjectProperty: (name, offset, _length, line, _character, pathOf) => {
         const names = open.at(-1);
-        if (names?.has(name)) {
+        if (names?.has(name) && duplicates.length < maxDuplicates) {
           const pointer = [...pathOf(), name].map(escapePointerToken).join('');
           duplicates.push({ name, pointer, place: position(offset), line: line + 1 });
         }

@@ -19,6 +19,16 @@ describe('a byte order mark', () => {
   });
 });
 
+describe('a name that an object has twice', () => {
+  it('is found in a moment where thousands of them are in a member with a long name', () => {
+    const text = `{"${'k'.repeat(200_000)}":{${Array(10_000).fill('"a":1').join(',')}}}`;
+    const started = performance.now();
+    expect(() => parseGraph(text, 'graph')).toThrow('graph has the name "a" twice in one object at 1:200012');
+    // 4 s, and 2 GB for the paths of all of them.
+    expect(performance.now() - started).toBeLessThan(1000);
+  });
+});
+
 describe('half of a surrogate pair', () => {
   it.each([
     ['{"a":"\\ud800"}', '1:7', '\\ud800'],
