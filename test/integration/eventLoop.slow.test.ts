@@ -40,6 +40,16 @@ const attacks: Readonly<Record<string, Attack>> = {
     const agentId = await client.createAgent(node('Retrieve', { inline_strings: ['a door'] }));
     expect(await client.sendMessage(agentId, `${marks} door`)).toMatchObject({ steps: 'a:found' });
   },
+  // 1,100 ms.
+  'a key with 2,000 regular expressions': async (client) => {
+    await client.request('createStringStorage', { name: 'keys', kind: 'KNOWLEDGE' });
+    const keys = Array.from({ length: 2000 }, () => '/\\w\\w\\w/');
+    const entries = [{ id: '', text: 'a door', keys, always: false, metadataJson: '' }];
+    expect(await client.request('addKnowledge', { storage: 'keys', entries })).toHaveProperty('addKnowledge');
+    expect(await client.request('searchStorage', { name: 'keys', query: 'a door' })).toMatchObject({
+      searchStorage: { found: true },
+    });
+  },
   // 1,500 ms.
   'a graph with 340,000 tools that are lists': refuseGraph(
     2005,

@@ -64,7 +64,7 @@ export class MemoryFile implements AsyncDisposable {
     const entries = new Map<string, KnowledgeEntry>();
     for (let [start, number] = [0, 1]; start < this.#length; number++) {
       const end = bytes.indexOf(0x0a, start);
-      this.#readLine(bytes.subarray(start, end), number, entries);
+      await this.#readLine(bytes.subarray(start, end), number, entries);
       start = end + 1;
       await yieldToOthers();
     }
@@ -147,7 +147,7 @@ export class MemoryFile implements AsyncDisposable {
     this.#isTorn = false;
   }
 
-  #readLine(bytes: Uint8Array, number: number, entries: Map<string, KnowledgeEntry>): void {
+  async #readLine(bytes: Uint8Array, number: number, entries: Map<string, KnowledgeEntry>): Promise<void> {
     const place = `the memory of "${this.#name}", line ${number}`;
     const text = decodeUtf8(bytes);
     const value = text === undefined ? undefined : parseJson(text, (problem) => invalidStorage(`${place}: ${problem}`));
@@ -160,7 +160,7 @@ export class MemoryFile implements AsyncDisposable {
     if (!Array.isArray(add) || !add.every(isObject) || !isStringList(remove))
       throw invalidStorage(`${place}: add must be a list of entries, and remove a list of ids`);
     for (const id of remove) entries.delete(id);
-    for (const entry of readEntries(add, { fields: undefined }, `${place}: add`)) {
+    for (const entry of await readEntries(add, { fields: undefined }, `${place}: add`)) {
       entries.delete(entry.id);
       entries.set(entry.id, entry);
     }

@@ -2,7 +2,8 @@ import { RE2JS, RE2JSCompileException, RE2JSSyntaxException, RE2Set } from 're2j
 import { createYielder, runChunk } from '../../base/eventLoop.ts';
 import { foldLookAlikes, foldText, withoutAccents } from '../../base/foldText.ts';
 import { estimatePatternSize } from '../../base/patterns.ts';
-import { invalid, type ReadResult, type SchemaError } from '../../protocol/schema.ts';
+import type { ReadResult, SchemaError } from '../../protocol/schema.ts';
+import { maxProblems } from './invalidStorage.ts';
 import { PatternAutomaton } from './patternAutomaton.ts';
 import { translatePattern, UntranslatablePattern } from './patternTranslation.ts';
 
@@ -70,31 +71,37 @@ type Compiling = Promise<ReadResult<PatternMatcher>>;
 // By the list itself: the Guardrails that read one string storage share its compiled patterns.
 const compiledLists = { forms: new WeakMap<object, Compiling>(), confusables: new WeakMap<object, Compiling>() };
 
-/** A lorebook's `/pattern/flags` for `compilePatterns`; undefined for a text, such as `/home/user`. Errors at ''. */
-export function readPatternKey(key: string): ReadResult<string | undefined> {
+/** A lorebook's `/pattern/flags` for `compilePatterns`, unchecked; undefined for a text, such as `/home/user`. */
+export function patternOfKey(key: string): string | undefined {
   const end = key.lastIndexOf('/');
   const [source, flags] = [key.slice(1, end), key.slice(end + 1)];
   const isText = !key.startsWith('/') || end < 2 || source.replaceAll(/\\[^]/g, '').includes('/');
-  if (isText || !/^[dgimsuvy]*$/.test(flags)) return { ok: true, value: undefined };
-  const size = sizeOf(source.slice(0, maxPatternLength));
+  if (isText || !/^[dgimsuvy]*$/.test(flags)) return undefined;
   const [on, off] = [
     [...'ims'].filter((flag) => flags.includes(flag)).join(''),
     [...'is'].filter((flag) => !flags.includes(flag)).join(''),
   ];
   const begin = flags.includes('y') ? '\\A' : '';
-  const pattern = `(?${on}${off && `-${off}`}:${begin}(?:${RE2JS.translateRegExp(source)}))`;
-  const error = findLimitError(source, size, 0) ?? addPattern(new RE2Set(), pattern, foldText, 0)[0];
-  if (!error) return { ok: true, value: pattern };
-  const message = error.message.replace(JSON.stringify(pattern), () => key);
-  return invalid('', message);
+  return `(?${on}${off && `-${off}`}:${begin}(?:${RE2JS.translateRegExp(source)}))`;
 }
 
-/** The errors of keys that are no valid patterns. @param fix what follows each message. */
-export const patternErrors = (keys: readonly (readonly [key: string, pointer: string])[], fix = ''): SchemaError[] =>
-  keys.flatMap(([key, pointer]) => {
-    const pattern = readPatternKey(key);
-    return pattern.ok ? [] : pattern.errors.map(({ message }) => ({ pointer, message: message + fix }));
-  });
+/** The first errors of keys that are no valid patterns. @param fix what follows each message. */
+export async function patternErrors(
+  keys: readonly (readonly [key: string, pointer: string])[],
+  fix = '',
+): Promise<SchemaError[]> {
+  const errors: SchemaError[] = [];
+  for (const [key, pointer] of keys) {
+    if (errors.length === maxProblems) break;
+    const pattern = patternOfKey(key);
+    if (pattern === undefined) continue;
+    const source = key.slice(1, key.lastIndexOf('/'));
+    const limitError = findLimitError(source, sizeOf(source.slice(0, maxPatternLength)), 0);
+    const error = limitError ?? (await runChunk(() => addPattern(new RE2Set(), pattern, foldText, 0)[0]));
+    if (error) errors.push({ pointer, message: error.message.replace(JSON.stringify(pattern), () => key) + fix });
+  }
+  return errors;
+}
 
 /**
  * Compiles patterns (RE2 syntax; matched anywhere, case-insensitive, in folded text, `\w` and `\b` for every script),

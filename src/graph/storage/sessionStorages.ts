@@ -67,7 +67,7 @@ export class SessionStorages implements AsyncDisposable {
    */
   async add(name: string, records: readonly EntryRecord[], place = 'entries') {
     const storage = await this.#findGrowing(name);
-    const added = readEntries(records, storage.knowledge, place);
+    const added = await readEntries(records, storage.knowledge, place);
     const warnings = await this.#change(name, storage, () => ({ added, removed: [] }));
     return { ids: added.map(({ id }) => id), warnings };
   }
@@ -155,7 +155,7 @@ export class SessionStorages implements AsyncDisposable {
       throw new Fault('STORAGE_NAME_IN_USE', `"${name}" is a file of the storage folder; choose another name`);
     if (kind === 'KNOWLEDGE') {
       this.#checkLimit(strings.length + entries.length, name, this.#knowledgeLimits.entries);
-      return createGrowing(entriesOfRequest(request, `"${name}"`));
+      return createGrowing(await entriesOfRequest(request, `"${name}"`));
     }
     if (entries.length > 0)
       throw invalidStorage(`"${name}" is a ${kind} and has entries; give strings, or make it a KNOWLEDGE`);

@@ -2,7 +2,7 @@ import { createYielder } from '../../../base/eventLoop.ts';
 import { Fault } from '../../../protocol/fault.ts';
 import type { KnowledgeEntry, LoreRules } from '../../storage/knowledge/knowledge.ts';
 import { defaultRules, secondaryLogic } from '../../storage/knowledge/knowledge.ts';
-import { compilePatterns, readPatternKey } from '../../storage/patternSet.ts';
+import { compilePatterns, patternOfKey } from '../../storage/patternSet.ts';
 import { functionWords } from './functionWords.ts';
 import { foldKey, keyWordsOf, splitPieces } from './splitWords.ts';
 import { commonPart, isForm, isGerman } from './wordForms.ts';
@@ -115,9 +115,9 @@ export class KeyIndex {
 
   #add(text: string, key: Omit<Key, 'written'>): void {
     this.size++;
-    const pattern = readPatternKey(text);
-    if (pattern.ok && pattern.value !== undefined) {
-      this.#patternKeys.push({ ...key, written: pattern.value });
+    const pattern = patternOfKey(text);
+    if (pattern !== undefined) {
+      this.#patternKeys.push({ ...key, written: pattern });
       return;
     }
     const folded = oneSpace(foldKey(text)).trim();

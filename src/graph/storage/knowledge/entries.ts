@@ -15,7 +15,10 @@ import { patternErrors } from '../patternSet.ts';
 const maxIdLength = 256;
 
 /** Reads a record of a knowledge file; errors have the pointer `/member`. @param apart id and text from elsewhere. */
-export function readRecord(value: unknown, apart?: { id: string; text: string }): ReadResult<KnowledgeEntry> {
+export async function readRecord(
+  value: unknown,
+  apart?: { id: string; text: string },
+): Promise<ReadResult<KnowledgeEntry>> {
   const described = [...(apart ? [] : ['"id"', '"text"']), '"metadata"?', '"keys"?', '"always"?'];
   if (!isObject(value)) return invalid('', `must be an object {${described.join(', ')}}`);
   const names = described.map((name) => name.replaceAll(/["?]/g, ''));
@@ -32,7 +35,7 @@ export function readRecord(value: unknown, apart?: { id: string; text: string })
   const always = rest['always'] ?? false;
   if (!isStringList(keys) || !keys.every(canMatch))
     return invalid('/keys', 'must be a list of strings, none of them empty');
-  const errors = patternErrors(keys.map((key, index) => [key, `/keys/${index}`]));
+  const errors = await patternErrors(keys.map((key, index) => [key, `/keys/${index}`]));
   if (errors.length > 0) return { ok: false, errors };
   if (typeof always !== 'boolean') return invalid('/always', 'must be true or false');
   const metadata = readMetadata(rest['metadata'] ?? {});
@@ -48,19 +51,20 @@ export type EntryRecord = Partial<Omit<KnowledgeEntry, 'keysOnly' | 'rules'>> & 
  * @throws Fault INVALID_STRING_STORAGE_DATA that names the first entry that cannot be used, LIMIT_EXCEEDED for one
  * that is too large.
  */
-export function readEntries(
+export async function readEntries(
   records: readonly EntryRecord[],
   { fields }: Pick<Knowledge, 'fields'>,
   place: string,
-): readonly KnowledgeEntry[] {
+): Promise<readonly KnowledgeEntry[]> {
   const withFields = fieldsReader(fields);
   const ids = new Set<string>();
-  return records.map(({ metadataJson = '', ...given }, index) => {
+  const entries: KnowledgeEntry[] = [];
+  for (const [index, { metadataJson = '', ...given }] of records.entries()) {
     const onProblem = (problem: string): Fault => invalidStorage(`${place}[${index}].metadata ${problem}`);
     const metadata = metadataJson === '' ? given.metadata : parseJson(metadataJson, onProblem);
     if (metadata === null) throw onProblem('must be an object, not null');
     const id = given.id || randomUUID();
-    const record = readRecord({ ...given, metadata, id });
+    const record = await readRecord({ ...given, metadata, id });
     const reading = record.ok ? (ids.has(id) ? sameId(id) : withFields(record.value)) : record;
     if (!reading.ok) {
       const { pointer = '', message = 'is invalid' } = reading.errors[0] ?? {};
@@ -68,11 +72,12 @@ export function readEntries(
     }
     ids.add(id);
     const { bytes } = entryForClient(reading.value);
-    if (bytes <= maxEntriesBytes) return reading.value;
     // It could not be exported.
     const has = `has ${bytes} bytes with its id and all its metadata, and ${maxEntriesBytes} are allowed`;
-    throw new Fault('LIMIT_EXCEEDED', `${place}[${index}] ${has}; divide it`);
-  });
+    if (bytes > maxEntriesBytes) throw new Fault('LIMIT_EXCEEDED', `${place}[${index}] ${has}; divide it`);
+    entries.push(reading.value);
+  }
+  return entries;
 }
 
 /** An entry as clients get and send it, and its bytes in a frame. */
@@ -92,10 +97,10 @@ export const sameId = (id: string): ReadResult<never> =>
  * @param name its name in messages.
  * @throws Fault INVALID_STRING_STORAGE_DATA with the index of the entry, LIMIT_EXCEEDED.
  */
-export function entriesOfRequest(
+export async function entriesOfRequest(
   { strings, keys, metadataJson, entries }: CreateStringStorageRequest,
   name: string,
-): readonly KnowledgeEntry[] {
+): Promise<readonly KnowledgeEntry[]> {
   if (entries.length > 0) {
     if (strings.length + keys.length + metadataJson.length > 0)
       throw invalidStorage(`${name} has entries, and strings, keys or metadataJson; give one or the other`);
@@ -110,18 +115,20 @@ export function entriesOfRequest(
       `${name} has ${strings.length} strings and ${metadataJson.length} metadataJson; give one per string, or none at all`,
     );
   const ids = new Set<string>();
-  return strings.map((text, index) => {
+  const read: KnowledgeEntry[] = [];
+  for (const [index, text] of strings.entries()) {
     const json = metadataJson[index] ?? '';
     const subject = `${name}: metadataJson[${index}]`;
     const value =
       json === '' ? {} : parseJson(json, (problem, cause) => invalidStorage(`${subject} ${problem}`, cause));
     const id = keys[index] ?? '';
-    const record = readRecord(value, { id, text });
+    const record = await readRecord(value, { id, text });
     const reading = record.ok && ids.size === ids.add(id).size ? sameId(id) : record;
-    if (reading.ok) return reading.value;
-    const [error] = reading.errors;
-    throw invalidStorage(`${name}: ${subjectOf(error?.pointer ?? '', index)} ${error?.message}`);
-  });
+    const [error] = reading.ok ? [] : reading.errors;
+    if (!reading.ok) throw invalidStorage(`${name}: ${subjectOf(error?.pointer ?? '', index)} ${error?.message}`);
+    read.push(reading.value);
+  }
+  return read;
 }
 
 function subjectOf(pointer: string, index: number): string {

@@ -152,7 +152,7 @@ async function readDocument(bytes: Uint8Array, name: string, maxEntries: number)
   const source = new JsonSource(isImage ? cardInPng(bytes, name, (warning) => notes.say(warning)) : bytes, name);
   const reader = new DocumentReader(source, notes);
   for (const slice of source.slices(lists, holders)) {
-    reader.read(slice);
+    await reader.read(slice);
     if (reader.placed.length > maxEntries)
       throw new Fault('LIMIT_EXCEEDED', `"${name}" has more than ${maxEntries} entries, and no more are allowed`);
     if (reader.problems.length >= maxProblems) break;
@@ -185,14 +185,14 @@ class DocumentReader {
     this.#notes = notes;
   }
 
-  read(slice: JsonSlice): void {
+  async read(slice: JsonSlice): Promise<void> {
     if (slice.key === undefined) return this.#readMember(slice);
     const value = this.#source.parse(slice);
     const isBare = slice.member === '' && isObject(value) && !Object.hasOwn(value, 'text') && 'content' in value;
     const isLore = isBookList(slice.member) || isBare;
     const placed = { source: this.#source, slice, isLore };
     const note = (pointer: string, problem: string): void => this.#notes.add(placed, pointer, problem);
-    const reading = isLore ? readLorebookEntry(value, note) : readRecord(value);
+    const reading = await (isLore ? readLorebookEntry(value, note) : readRecord(value));
     if (!reading.ok) this.problems.push(...reading.errors.map((error) => this.#source.faultIn(slice, error).message));
     else if (reading.value) this.placed.push({ ...placed, entry: reading.value });
   }

@@ -1,7 +1,7 @@
 import { isObject } from '../../../base/jsonTypes.ts';
 import { escapePattern } from '../../../base/patterns.ts';
 import type { ReadResult } from '../../../protocol/schema.ts';
-import { patternErrors, readPatternKey } from '../patternSet.ts';
+import { patternErrors, patternOfKey } from '../patternSet.ts';
 import { canMatch, defaultRules, type KnowledgeEntry, type LoreRules, logics } from './knowledge.ts';
 
 /** Is told what of an entry is not used. @param problem what its member at the pointer is, without its place. */
@@ -112,25 +112,21 @@ const textOf = (value: unknown): string | undefined =>
   typeof value === 'string' || typeof value === 'number' ? String(value) : undefined;
 
 /** Whether a text looks like a pattern but for its flags; `/home/user` does not. */
-function hasOddFlags(key: string): boolean {
-  const pattern = readPatternKey(key);
-  return /^\/[^/]+\/[a-z]{1,2}$/i.test(key) && pattern.ok && pattern.value === undefined;
-}
+const hasOddFlags = (key: string): boolean => /^\/[^/]+\/[a-z]{1,2}$/i.test(key) && patternOfKey(key) === undefined;
 
 /** Keys with commas between them; a pattern may have commas in it. */
 function splitKeys(text: string): readonly string[] {
   const keys: string[] = [];
   for (const part of text.split(',')) {
     const joined = `${keys.at(-1)},${part}`;
-    const pattern = readPatternKey(joined.trim());
-    if (keys.length > 0 && (!pattern.ok || pattern.value !== undefined)) keys[keys.length - 1] = joined;
+    if (keys.length > 0 && patternOfKey(joined.trim()) !== undefined) keys[keys.length - 1] = joined;
     else keys.push(part);
   }
   return keys;
 }
 
 /** An entry by one of `aliases`; undefined: disabled or empty. Only a pattern that RE2 lacks refuses it. */
-export function readLorebookEntry(entry: unknown, note: Note): ReadResult<KnowledgeEntry | undefined> {
+export async function readLorebookEntry(entry: unknown, note: Note): Promise<ReadResult<KnowledgeEntry | undefined>> {
   const skipped = { ok: true, value: undefined } as const;
   const members = new EntryMembers(isObject(entry) ? entry : {}, note);
   if (members.boolean('disable') === true || members.boolean('enabled') === false) return skipped;
@@ -143,14 +139,14 @@ export function readLorebookEntry(entry: unknown, note: Note): ReadResult<Knowle
   }
   members.noteOthers();
   const [keys, secondary] = [members.keys('keys'), members.keys('secondary')];
-  const errors = patternErrors([...keys, ...secondary], '; rewrite it, or disable the entry');
+  const errors = await patternErrors([...keys, ...secondary], '; rewrite it, or disable the entry');
   if (errors.length > 0) return { ok: false, errors };
   const [always, keysOnly] = [members.boolean('constant') ?? false, members.boolean('vectorized') !== true];
   if (keys.length === 0 && !always && keysOnly) note('', 'has no key and is not constant: only vectors can find it');
-  const read = members.boolean('useregex') === true ? patternOf : (key: string): string => key;
+  const read = members.boolean('useregex') === true ? patternOf : async (key: string): Promise<string> => key;
   const rules = {
     ...readRules(members),
-    secondary: members.boolean('selective') === false ? [] : secondary.map(([key]) => read(key)),
+    secondary: members.boolean('selective') === false ? [] : await Promise.all(secondary.map(([key]) => read(key))),
     // Only NovelAI has it.
     joinsKeys: isObject(entry) && 'contextConfig' in entry,
   };
@@ -161,7 +157,7 @@ export function readLorebookEntry(entry: unknown, note: Note): ReadResult<Knowle
       id: members.text('id') ?? '',
       text,
       metadata: title === '' ? {} : { comment: title },
-      keys: keys.map(([key]) => read(key)),
+      keys: await Promise.all(keys.map(([key]) => read(key))),
       always,
       keysOnly,
       ...(JSON.stringify(rules) === JSON.stringify(defaultRules) ? {} : { rules }),
@@ -185,8 +181,8 @@ function readRules(members: EntryMembers): Omit<LoreRules, 'secondary' | 'joinsK
 }
 
 /** A key of an entry whose keys are patterns without slashes: it may be a text as well, and without symbols is one only. */
-function patternOf(key: string): string {
+async function patternOf(key: string): Promise<string> {
   const pattern = `/${escapePattern(key)}|${key.replaceAll(/\\[^]|\//g, (part) => (part === '/' ? '\\/' : part))}/i`;
-  const isPattern = /[\\^$*?()[\]{}|]|\.\+/.test(key) && !key.startsWith('/') && readPatternKey(pattern).ok;
-  return isPattern ? pattern : key;
+  const isText = !/[\\^$*?()[\]{}|]|\.\+/.test(key) || key.startsWith('/');
+  return isText || (await patternErrors([[pattern, '']])).length > 0 ? key : pattern;
 }
