@@ -117,10 +117,16 @@ const hasOddFlags = (key: string): boolean => /^\/[^/]+\/[a-z]{1,2}$/i.test(key)
 /** Keys with commas between them; a pattern may have commas in it. */
 function splitKeys(text: string): readonly string[] {
   const keys: string[] = [];
+  // Where a pattern may begin whose second slash has not come.
+  let start = Infinity;
   for (const part of text.split(',')) {
-    const joined = `${keys.at(-1)},${part}`;
-    if (keys.length > 0 && patternOfKey(joined.trim()) !== undefined) keys[keys.length - 1] = joined;
-    else keys.push(part);
+    keys.push(part);
+    const slashes = part.replaceAll(/\\[^]/g, '').split('/').length - 1;
+    if (slashes === 0) continue;
+    const joined = keys.slice(start).join(',');
+    const isPattern = patternOfKey(joined.trim()) !== undefined;
+    if (isPattern) keys.splice(start, Infinity, joined);
+    start = !isPattern && slashes === 1 && part.trimStart().startsWith('/') ? keys.length - 1 : Infinity;
   }
   return keys;
 }

@@ -181,11 +181,22 @@ describe('a lorebook with fields that cannot be used', () => {
   it.each([
     [{ keys: 'harbour, port' }, ['harbour', 'port']],
     [{ keys: '/a{1,2}/i, port' }, ['/a{1,2}/i', 'port']],
+    [{ keys: 'port, /a{1,2},b,c/i,/x/ ,/y\\/,z/' }, ['port', '/a{1,2},b,c/i', '/x/', '/y\\/,z/']],
+    [{ keys: '/home, /a,b/,/etc/x,/c' }, ['/home', '/a,b/', '/etc/x', '/c']],
     [{ key: [1984, 'x', null, ' '] }, ['1984', 'x']],
     [{ keys: 12 }, []],
   ])('reads the keys %j', async (keys, expected) => {
     const { entries } = await readLore({ entries: [{ content: 'A', ...keys }] });
     expect(entries[0]?.keys).toEqual(expected);
+  });
+
+  it('reads keys with many escaped slashes in a moment', async () => {
+    const keys = `/a${',\\/'.repeat(20_000)}`;
+    const started = performance.now();
+    const { entries } = await readLore({ entries: [{ content: 'A', keys }] });
+    expect(entries[0]?.keys).toHaveLength(20_001);
+    // Minutes, when each part was tried with all those before it.
+    expect(performance.now() - started).toBeLessThan(1500);
   });
 
   it('reads truths that are texts or numbers', async () => {
