@@ -1,6 +1,7 @@
 import { describePointer } from '../../../base/jsonPointer.ts';
 import { findDuplicateKeys, findLoneSurrogate, findSyntaxError, locateInJson } from '../../../base/jsonLocations.ts';
 import { isObject, tryParseJson } from '../../../base/jsonTypes.ts';
+import { memoized } from '../../../base/memoized.ts';
 import type { SchemaError } from '../../../protocol/schema.ts';
 import { decodeUtf8 } from '../../../base/filesystem.ts';
 import { invalidStorage } from '../invalidStorage.ts';
@@ -10,6 +11,7 @@ import type { Fault } from '../../../protocol/fault.ts';
 export class JsonSource {
   readonly #bytes: Uint8Array;
   readonly #name: string;
+  readonly #locate = memoized((slice: JsonSlice) => locateInJson(this.#textOf(slice)));
 
   /** @param name its path in messages. */
   constructor(bytes: Uint8Array, name: string) {
@@ -66,7 +68,7 @@ export class JsonSource {
 
   /** File, line and column of a place in a slice, and the path to it. */
   placeOf(slice: JsonSlice, pointer: string): string {
-    const place = slice.opensList ? '1:1' : locateInJson(this.#textOf(slice)).positionOf(pointer);
+    const place = slice.opensList ? '1:1' : this.#locate(slice).positionOf(pointer);
     return `${this.#name}, ${this.#inFile(slice, place)}: ${subjectOf(slice, pointer)}`;
   }
 

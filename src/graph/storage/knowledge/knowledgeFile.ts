@@ -92,14 +92,19 @@ function idsOf(placed: readonly PlacedEntry[], notes: Notes): (item: PlacedEntry
   };
 }
 
+/** Problems whose places are looked for. */
+const maxNotes = 100;
+
 /** What of a file is not used, each problem once, with the first place that has it. */
 class Notes {
   readonly #found = new Map<string, { readonly first: string; count: number }>();
+  #others = 0;
 
   get list(): readonly string[] {
-    return [...this.#found.values()].map(({ first, count }) =>
+    const found = [...this.#found.values()].map(({ first, count }) =>
       count === 0 ? first : `${first} (${count} ${count === 1 ? 'entry' : 'entries'})`,
     );
+    return this.#others === 0 ? found : [...found, `${this.#others} more problems of its entries are not shown`];
   }
 
   say(sentence: string): void {
@@ -112,6 +117,7 @@ class Notes {
     const known = this.#found.get(key);
     const isOfEntry = slice.key !== undefined;
     if (known) known.count++;
+    else if (this.#found.size >= maxNotes) this.#others++;
     else this.#found.set(key, { first: `${source.placeOf(slice, pointer)} ${problem}`, count: isOfEntry ? 1 : 0 });
   }
 }
