@@ -125,6 +125,11 @@ const attacks: Readonly<Record<string, Attack>> = {
     const graph = { start_node: 'k0', nodes: Object.fromEntries(nodes) as object };
     await refuseGraph(3003, '; 483 more faults', graph)(client);
   },
+  // 6,200 ms.
+  'a graph with 400 faults in a node with a name of 800,000 letters': refuseGraph(3003, `${'x'.repeat(599)}…`, {
+    start_node: 'a',
+    nodes: { ['x'.repeat(800_000)]: { type: 'Generate', params: members(400, 1) } },
+  }),
   // 14,700 ms for 50,000 of them.
   'a graph that names 256 of 6,000 storages wrongly': async (client) => {
     const create = (index: number): number =>

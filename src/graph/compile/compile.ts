@@ -55,6 +55,9 @@ export async function compile(
   // Before validation, which takes time for each node.
   if (names.length > maxNodes)
     throw new Fault('LIMIT_EXCEEDED', `the graph has ${names.length} nodes, and ${maxNodes} are allowed`);
+  const longNames = names.filter((name) => name.length > maxNodeNameLength);
+  // Each fault of such a node would have its name.
+  if (longNames.length > 0) throw invalidGraph(longNames.map(longName));
   const reading = await runChunk(() => validateGraph(document));
   const schemaFaults = reading.ok ? [] : faultsBelow('', reading.errors);
   const graph = reading.ok ? reading.value : readValidParts(document);
@@ -106,6 +109,12 @@ function readValidParts(document: unknown): GraphDocument | undefined {
   return { description: '', default_model_name: model.value, start_node, nodes: Object.fromEntries(nodes) };
 }
 
+const longName = (name: string): GraphFault =>
+  createGraphFault(
+    `/nodes${escapePointerToken(name)}`,
+    `is a name of ${name.length} characters, and ${maxNodeNameLength} are allowed`,
+  );
+
 // Of a node with an unknown member the others are checked.
 function knownMembers(node: unknown): unknown {
   if (!isObject(node)) return node;
@@ -130,10 +139,6 @@ export function checkDocument(
     if (faults.length >= maxFaults) break;
     const pointer = `/nodes${escapePointerToken(name)}`;
     if (name === '') faults.push(createGraphFault('/nodes', 'has a node without a name, and "" ends a turn; name it'));
-    if (name.length > maxNodeNameLength)
-      faults.push(
-        createGraphFault(pointer, `is a name of ${name.length} characters, and ${maxNodeNameLength} are allowed`),
-      );
     const type = registry.get(typeName);
     if (!type) {
       const known = [...registry.keys()];
