@@ -21,7 +21,11 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
   const served = { engine: 'http', api: 'openai', base_url: plain.url, chat_template: 'template.jinja' };
   await writeFile(join(folder, 'template.jinja'), scriptedTemplate);
-  await writeFile(join(folder, 'models.json'), JSON.stringify({ models: [{ name: 'plain', variants: [served] }] }));
+  const models = [
+    { name: 'plain', variants: [served] },
+    { name: 'long', variants: [{ ...served, context_size: 300_000 }] },
+  ];
+  await writeFile(join(folder, 'models.json'), JSON.stringify({ models }));
 });
 afterAll(async () => {
   await plain[Symbol.asyncDispose]();
@@ -65,5 +69,13 @@ describe.each(subprotocols)('a model of a server without grammars and probabilit
     const first = await client.sendMessage(agentId, 'Hello?');
     expect(first).toMatchObject({ text: 'Yes.', status: 'SUCCESS' });
     expect(JSON.stringify(client.received)).toContain('dry and xtc have no effect on the inference server');
+  });
+
+  it('answers a message of more tokens than a function can have arguments', async () => {
+    await using client = await TestClient.connect(server().url, subprotocol, 'llama-cpp');
+    plain.props = { max_model_len: 300_000 };
+    const agentId = await client.createAgent(chat({ model_name: 'long' }));
+    plain.props = {};
+    expect(await client.sendMessage(agentId, 'a'.repeat(200_000))).toMatchObject({ text: 'Yes.', status: 'SUCCESS' });
   });
 });

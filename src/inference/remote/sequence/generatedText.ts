@@ -55,7 +55,7 @@ export class GenerationText extends EmittedText {
     const tokens: Token[] = [];
     let unknown = '';
     const resolve = async (): Promise<void> => {
-      if (unknown !== '') tokens.push(...(await this.#prompts.continuation(unknown, false)));
+      if (unknown !== '') for (const token of await this.#prompts.continuation(unknown, false)) tokens.push(token);
       unknown = '';
     };
     for (const { tokens: known, text, isControl } of this.pieces) {
@@ -64,7 +64,7 @@ export class GenerationText extends EmittedText {
         continue;
       }
       await resolve();
-      tokens.push(...(known ?? (await this.#prompts.continuation(text, true))));
+      for (const token of known ?? (await this.#prompts.continuation(text, true))) tokens.push(token);
     }
     await resolve();
     return tokens;

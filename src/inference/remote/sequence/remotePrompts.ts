@@ -39,7 +39,8 @@ export class RemotePrompts extends TemplateRenderer implements PromptTokenizer {
     for (const { text, withControl } of promptParts(prompt, from)) {
       if (text === '') continue;
       const isFirst = from === 0 && tokens.length === 0;
-      tokens.push(...(await (withControl ? this.#tokens(text, true, !isFirst) : this.plainTokens(text, !isFirst))));
+      const more = await (withControl ? this.#tokens(text, true, !isFirst) : this.plainTokens(text, !isFirst));
+      for (const token of more) tokens.push(token);
     }
     if (from === 0 && bosToken !== undefined && tokens[0] !== bosToken) tokens.unshift(bosToken);
     return tokens;
