@@ -77,7 +77,7 @@ export class GrammarSize {
   }
 
   #sum(rules: readonly Rule[]): number {
-    let sum = branching(rules.flatMap((rule) => (rule.kind === 'text' ? [rule.text] : [])));
+    let sum = branching([...new Set(rules.flatMap((rule) => (rule.kind === 'text' ? [rule.text] : [])))]);
     for (const rule of rules) {
       const alternatives = this.add(rule);
       if (rule.kind !== 'text') sum += alternatives;
@@ -86,7 +86,7 @@ export class GrammarSize {
   }
 }
 
-/** The largest number of different characters that may come next while one of these texts is matched. */
+/** The largest number of different characters that may come next while one of these different texts is matched. */
 function branching(texts: readonly string[]): number {
   if (texts.length < 2) return texts.length;
   const groups = groupByPrefix(texts);

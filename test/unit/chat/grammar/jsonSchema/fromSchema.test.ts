@@ -75,6 +75,7 @@ describe('a rule from a schema', () => {
       ['{"a": 1}', '{"b": 2}'],
       ['{"a": 2}', '{"a": 1, "b": 2}'],
     ],
+    ['branches that are equal', { anyOf: [{ const: 1 }, { type: 'null' }, { const: 1.0 }] }, ['1', 'null'], ['2']],
     ['schemas of different types', { oneOf: [{ type: 'string' }, { type: 'integer' }] }, ['"a"', '1'], ['true']],
     [
       'schemas told apart by a member',
@@ -326,6 +327,11 @@ describe('a schema that no grammar can express', () => {
   ])('is rejected: %s', (_, schema, pointer, message) => {
     const errors = [{ pointer, message: expect.stringContaining(message) }];
     expect(ruleFromSchema(schema)).toEqual({ ok: false, errors: expect.arrayContaining(errors) });
+  });
+
+  it('is rejected with the problem of each branch', () => {
+    const reading = ruleFromSchema({ anyOf: [{ not: { const: 1 } }, { not: { const: 2 } }] });
+    expect(reading.ok ? [] : reading.errors.map(({ pointer }) => pointer)).toEqual(['/anyOf/0/not', '/anyOf/1/not']);
   });
 
   it('is rejected with all its problems', () => {
