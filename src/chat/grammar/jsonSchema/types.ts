@@ -28,7 +28,11 @@ export const typeRules: ReadonlyMap<string, TypeRule> = new Map(
 /** The types of a schema: its `type`, else the type that its keywords imply. */
 export function typesOf(schema: JsonSchema): readonly string[] {
   const { type } = schema;
-  if (type !== undefined) return [...new Set([type].flat().map(String))];
+  if (type !== undefined) {
+    const types = [...new Set([type].flat().map(String))];
+    // An integer is a number.
+    return types.includes('number') ? types.filter((name) => name !== 'integer') : types;
+  }
   if (schema['properties'] !== undefined) return ['object'];
   return schema['items'] !== undefined ? ['array'] : [];
 }

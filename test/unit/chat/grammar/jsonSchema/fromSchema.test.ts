@@ -225,6 +225,12 @@ describe('a schema that no grammar can express', () => {
     ],
     ['a divisor', { type: 'integer', multipleOf: 5 }, '/multipleOf', '"multipleOf"'],
     ['limits that exclude each other', { type: 'integer', minimum: 3, maximum: 2 }, '', 'no number between 3 and 2'],
+    [
+      'an open limit of integers and other numbers',
+      { type: ['integer', 'number'], exclusiveMinimum: 0 },
+      '/exclusiveMinimum',
+      '"exclusiveMinimum"',
+    ],
     ['a fractional limit of a number', { type: 'number', minimum: 0.5 }, '/minimum', 'a whole number'],
     ['a limit above all numbers', { type: 'number', minimum: 1e21 }, '/minimum', 'at most 2^53 - 1'],
     [
