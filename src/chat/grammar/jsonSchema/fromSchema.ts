@@ -88,8 +88,10 @@ const choices: Readonly<Record<(typeof choiceKeywords)[number], (schema: JsonSch
     const rule = branchesRule('oneOf', schema, cursor);
     const branches = schema['oneOf'];
     if (cursor.isStopped || !Array.isArray(branches)) return rule;
+    const { type } = schema;
     const referred = branches.map((branch: unknown) => {
-      return isObject(branch) && '$ref' in branch ? cursor.target(branch['$ref'])?.[0] : branch;
+      if (isObject(branch) && '$ref' in branch) return cursor.target(branch['$ref'])?.[0];
+      return isObject(branch) && type !== undefined ? { type, ...branch } : branch;
     });
     if (areDisjoint(referred)) return rule;
     return cursor.addKeywordError(
@@ -150,7 +152,8 @@ function isDisjointPair(a: unknown, b: unknown): boolean {
   const [featuresA, featuresB] = [featuresOf(a), featuresOf(b)];
   const [valuesA, valuesB] = [featuresA.values, featuresB.values];
   if (valuesA && valuesB) return ![...valuesA].some((value) => valuesB.has(value));
-  if (areDisjointTypes(featuresA.types, featuresB.types)) return true;
+  const overlap = overlapOf(featuresA.types, featuresB.types);
+  if (overlap !== objectBit) return overlap === 0;
   return [...featuresA.required].some(
     (name) => featuresB.required.has(name) && isDisjointPair(propertyOf(a, name), propertyOf(b, name)),
   );
@@ -164,42 +167,49 @@ function areDisjointInGroups(schemas: readonly unknown[]): boolean {
   if (new Set(allValues).size < allValues.length) return false;
   const counts = new Map<number, number>();
   for (const { types, values } of all) if (!values) counts.set(types, (counts.get(types) ?? 0) + 1);
-  // There are at most 128 different values of `types`.
+  // There are few different values of `types`.
   const countOverlapping = (types: number): number =>
-    [...counts].reduce((sum, [other, count]) => sum + (areDisjointTypes(types, other) ? 0 : count), 0);
+    [...counts].reduce((sum, [other, count]) => sum + (overlapOf(types, other) === 0 ? 0 : count), 0);
   if (valued.some(({ types }) => countOverlapping(types) > 0)) return false;
   return haveDiscriminator(all.filter(({ types, values }) => !values && countOverlapping(types) > 1));
 }
 
 /** Whether a property that all schemas require tells each from each. */
-function haveDiscriminator([first, ...others]: readonly ReturnType<typeof featuresOf>[]): boolean {
+function haveDiscriminator(schemas: readonly ReturnType<typeof featuresOf>[]): boolean {
+  const [first] = schemas;
   if (!first) return true;
   return [...first.required].some(
     (name) =>
-      others.every(({ required }) => required.has(name)) &&
-      areDisjoint([first, ...others].map(({ schema }) => propertyOf(schema, name))),
+      schemas.every(({ required, types }) => required.has(name) && (types & anyBits) === objectBit) &&
+      areDisjoint(schemas.map(({ schema }) => propertyOf(schema, name))),
   );
 }
 
 /** What tells a schema apart from others. Once: it is compared with many. */
 const featuresOf = memoized((schema: JsonSchema) => {
   const values = allowedValues(schema);
+  const written = bitsOf(values ? values.map(jsonTypeOf) : typesOf(schema));
   return {
     schema,
     /** The only values that it allows, as JSON; undefined: it has neither `const` nor `enum`. */
     values: values && new Set(values.map(stringifyJson)),
-    /** The types of its values, as bits; 0 = any. */
-    types: (values ? values.map(jsonTypeOf) : typesOf(schema)).reduce((bits, type) => bits | typeBit(type), 0),
+    /** The types of the values that a grammar writes, as bits, and in higher bits of those that match: all, if none is declared. */
+    types: written | ((values || schema['type'] !== undefined ? written : anyBits) << 8),
     required: new Set(Array.isArray(schema['required']) ? schema['required'].map(String) : []),
   };
 });
 
 const typeNames = ['string', 'number', 'boolean', 'null', 'array', 'object'];
+const anyBits = 127;
+const objectBit = 64;
 
 // Every integer matches "number", so the two types are not disjoint. An unknown type is an error already.
-const typeBit = (type: string): number => 1 << (typeNames.indexOf(type === 'integer' ? 'number' : type) + 1);
+const bitsOf = (types: readonly string[]): number =>
+  types.reduce((bits, type) => bits | (1 << (typeNames.indexOf(type === 'integer' ? 'number' : type) + 1)), 0) ||
+  anyBits;
 
-const areDisjointTypes = (a: number, b: number): boolean => a !== 0 && b !== 0 && (a & b) === 0;
+/** The types of the values that match two schemas and are written for one of them. */
+const overlapOf = (a: number, b: number): number => ((a & (b >> 8)) | (b & (a >> 8))) & anyBits;
 
 const propertyOf = (schema: JsonSchema, name: string): unknown =>
   (schema['properties'] as JsonSchema | undefined)?.[name];

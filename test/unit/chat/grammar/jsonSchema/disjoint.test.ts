@@ -4,6 +4,8 @@ import { objectSchema } from '../../../../helpers/grammarRules.ts';
 
 const range = (count: number): readonly number[] => Array.from({ length: count }, (_, index) => index);
 const kind = (value: unknown): object => objectSchema({ kind: { const: value }, size: { type: 'integer' } });
+// Without a type, which JSON Schema then leaves open; a grammar writes objects only.
+const untyped = (value: unknown): object => ({ properties: { kind: { const: value } }, required: ['kind'] });
 
 describe.each([
   ['a few', 3],
@@ -21,6 +23,14 @@ describe.each([
     ['objects with a property that is the same twice', [...range(count).map(kind), kind(1)], false],
     ['objects and a string', [...range(count).map(kind), { type: 'string' }], true],
     ['objects and a string or an object', [...range(count).map(kind), { type: ['string', 'object'] }], false],
+    [
+      'objects that may be null, with a property that differs',
+      range(count).map((index) => ({ ...kind(index), type: ['object', 'null'] })),
+      false,
+    ],
+    ['objects that do not say so, with a property that differs', range(count).map(untyped), true],
+    ['such objects and a string, which they match', [...range(count).map(untyped), { type: 'string' }], false],
+    ['such objects and a constant, which they match', [...range(count).map(untyped), { const: 'none' }], false],
     [
       'objects with a nested property that differs',
       range(count).map((index) => objectSchema({ a: objectSchema({ kind: { const: index } }) })),

@@ -261,6 +261,15 @@ describe('a schema that no grammar can express', () => {
     ],
     ['unique elements', { type: 'array', items: {}, uniqueItems: true }, '/uniqueItems', '"uniqueItems"'],
     ['branches that overlap', { oneOf: [{ type: 'integer' }, { type: 'number' }] }, '/oneOf', 'keep apart'],
+    [
+      'branches that overlap in a type beside them',
+      {
+        type: ['object', 'null'],
+        oneOf: [1, 2].map((value) => ({ properties: { a: { const: value } }, required: ['a'] })),
+      },
+      '/oneOf',
+      'keep apart',
+    ],
     ['a length with an enum', { type: 'string', enum: ['a'], minLength: 1 }, '/minLength', 'together with "enum"'],
     ['an enum of another type', { type: 'string', enum: [1] }, '/enum', 'has no value'],
     ['an array as a branch', { type: 'array', anyOf: [[]] }, '/anyOf/0', 'is no schema'],
