@@ -15,8 +15,8 @@ import { anyValue, onceForDepth, type ValueNotation } from './valueNotation.ts';
  * None, numbers; lists, tuples, sets and dicts in Python or JSON. What Python would have to compute is no value. Reading takes both quotes, both spellings of literals, line breaks in
  * strings, strings whose own quotes are not escaped, and text without quotes (repaired).
  *
- * A grammar lets through a quote within a string where neither white space nor what may follow a string comes after it,
- * but none in a string with a limited length.
+ * A grammar lets through a quote within a string where neither white space nor what may follow a string comes after it
+ * (a comma, a bracket, another string), but none in a string with a limited length.
  */
 export const python: ValueNotation = {
   name: 'python',
@@ -40,7 +40,7 @@ export const python: ValueNotation = {
 function quotedText(quote: string, limits: RepetitionLimits): Rule {
   if (limits.max !== undefined) return limitedText(quote, limits);
   const whiteSpace = many(char(' ', '\n', '\t'), { min: 0 });
-  const ownQuote = all(text(quote), whiteSpace, charExcept([' ', '\n', '\t', '\r', quote, '\\', ...',)]}:;<']));
+  const ownQuote = all(text(quote), whiteSpace, charExcept([' ', '\n', '\t', '\r', '\\', ...`"'+,)]}:;<`]));
   const character = any(charExcept([quote, '\\']), all(text('\\'), charExcept([])), ownQuote);
   return all(text(quote), many(character, limits), text(quote));
 }
@@ -120,7 +120,7 @@ function readString(source: SearchedText, index: number, place: LiteralPlace): R
 
 /** What may follow a string, by its place. A `)` ends a call: another call, a closing mark or nothing follows. */
 const followers: Readonly<Record<LiteralPlace, RegExp>> = {
-  argument: /(?:$|\)\s{0,64}(?:$|[,;\])}<\n])|,\s{0,64}(?:$|\)|[\p{L}_][\p{L}\p{N}_]{0,64}\s{0,8}=(?!=)))/uy,
+  argument: /(?:$|\)\s{0,64}(?:$|[,;\])}<\n])|,\s{0,64}(?:$|\)|[\p{L}_$][\p{L}\p{M}\p{N}_.$-]{0,64}\s{0,8}=(?!=)))/uy,
   item: /(?:$|[\])]|,\s{0,64}(?:$|[-\d'"[{(\])]|true\b|false\b|null\b|True\b|False\b|None\b))/uy,
   key: /(?:$|:)/uy,
   member: /(?:$|\}|,\s{0,64}(?:$|['"}]))/uy,

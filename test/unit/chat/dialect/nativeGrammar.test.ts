@@ -150,6 +150,15 @@ describe.each(layouts)('the grammar of %s', (_name, { layout }) => {
 });
 
 describe('the grammar of native calls', () => {
+  it('has no string of Python that reads as two', () => {
+    const layout = nativeLayouts['python']?.layout;
+    if (!layout) throw new Error('there is no layout of Python');
+    const lets = (content: string): boolean =>
+      isRequiredCall(layout, [toolWith({ type: 'string' })], written(layout, { v: 'Zq' }).replace('Zq', content));
+    expect(['12" of rope', String.raw`12\" 'of' rope`].filter(lets)).toHaveLength(2);
+    expect([`12" 'of' rope`, '12" + "of" rope'].filter(lets)).toEqual([]);
+  });
+
   it.each(layouts)('tells what it cannot express of all tools: %s', (_, { layout }) => {
     const tools = ['use', 'use_more'].map((name) =>
       createTool({ name, parameters: { type: 'object', properties: { v: { not: { type: 'string' } } } } }),

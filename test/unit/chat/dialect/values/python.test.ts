@@ -9,6 +9,7 @@ describe('parameters of a Python call', () => {
     [`(e={"k": true, 'n': null}, l=['a', "b", (1, 2)])`, { e: { k: true, n: null }, l: ['a', 'b', [1, 2]] }],
     [`(a=-1.5, b=1e5, c=.5, d=1_000, e=+2)`, { a: -1.5, b: 1e5, c: 0.5, d: 1000, e: 2 }],
     [`( a = 'x' ,\n b = [ ] )`, { a: 'x', b: [] }],
+    [`(first-name='Ada', last.name='O'Hara', $id='x')`, { 'first-name': 'Ada', 'last.name': "O'Hara", $id: 'x' }],
     ['()', {}],
   ])('%s', (text, expected) => {
     expect(read(text)).toEqual(expected);
