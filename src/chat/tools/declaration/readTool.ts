@@ -227,7 +227,7 @@ class SchemaReader {
   }
 
   // Only the keywords that this server reads; the others are only put into the prompt.
-  #memberKeywords({ properties, required }: JsonSchema, { pointer, path }: SchemaPosition): void {
+  #memberKeywords({ properties, required, allOf }: JsonSchema, { pointer, path }: SchemaPosition): void {
     if (properties === undefined && path !== '') return;
     if (properties !== undefined && !isObject(properties))
       this.reject(`${pointer}/properties`, 'must be an object of JSON Schemas');
@@ -237,6 +237,9 @@ class SchemaReader {
     const names: unknown = required ?? [];
     if (!Array.isArray(names) || names.some((name) => typeof name !== 'string'))
       this.reject(`${pointer}/required`, 'must be a list of names');
+    else if (isObject(properties) && allOf === undefined)
+      for (const name of names.filter((each: string) => !Object.hasOwn(properties, each)))
+        this.#warnOfLoose(`${pointer}/required`, `names ${JSON.stringify(name)}, which "properties" does not declare`);
   }
 
   #keyword(keyword: string, value: unknown, required: ReadonlySet<unknown>, position: SchemaPosition): unknown {
