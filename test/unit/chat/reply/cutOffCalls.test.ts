@@ -25,6 +25,18 @@ describe.each<[string, CallLayout]>([
       expect(calls.length + unread.length).toBeGreaterThan(0);
     }
   });
+
+  it('is not searched for another call in its value, wherever it ends', () => {
+    const [ring, text] = [
+      createTool({ name: 'ring' }),
+      'Write {"name": "ring"}, or {"name": "ring", "arguments": {}}.',
+    ];
+    const whole = writeCalls([{ id: 'a1b2c3d4e', name: 'note', arguments: new Map([['text', text]]) }], layout);
+    for (let end = 0; end < whole.length; end++) {
+      const { calls } = parseReply(start + whole.slice(0, end), nativeFormat(layout), { tools: [...tools, ring] });
+      expect([whole.slice(0, end), ...calls.filter(({ name }) => name === 'ring')]).toHaveLength(1);
+    }
+  });
 });
 
 it('a mark in a sentence cuts off nothing', () => {
