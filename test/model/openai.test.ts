@@ -68,6 +68,21 @@ describe('the demo model over the OpenAI-compatible API', () => {
     }
   });
 
+  it.each([
+    {},
+    { tool_choice: 'required' },
+    { max_tokens: 2000, max_completion_tokens: 8, tool_choice: 'required' },
+  ] as const)('cuts a call off at max_tokens with %j, and names that field', async (constraint) => {
+    const messages = [{ role: 'user', content: 'Please turn on the porch light.' }] as const;
+    const request = { model, messages: [...messages], tools, max_tokens: 8, ...constraint };
+    const completion = await client().chat.completions.create(request);
+    expect(completion).toMatchObject({
+      choices: [{ finish_reason: 'length', message: { content: '' } }],
+      usage: { completion_tokens: 8 },
+      turngraph: { warnings: [expect.stringContaining('; raise max_tokens')] },
+    });
+  });
+
   it('evaluates of a conversation with calls only what is new', async () => {
     const messages: OpenAI.ChatCompletionMessageParam[] = [
       { role: 'user', content: 'Please turn on the porch light.' },

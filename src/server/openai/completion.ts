@@ -9,7 +9,7 @@ import { createExchange } from '../../graph/nodes/toolCall/recordCalls.ts';
 import { resolveFormat } from '../../graph/nodes/toolCall/toolCallParams.ts';
 import { Session, type ServerContext } from '../session/session.ts';
 import { turnRecorder } from '../metrics/metrics.ts';
-import { planFault, type TurnPlan } from './turnPlan.ts';
+import { planFault, planWarning, type TurnPlan } from './turnPlan.ts';
 import type { ConversationPart } from './messages.ts';
 
 /** Receives what a completion brings, while it is generated. */
@@ -91,7 +91,7 @@ async function runTurn(session: Session, agent: Agent, plan: TurnPlan, sink: Com
   return {
     finishReason: calls > 0 ? 'tool_calls' : stopReason === 'LENGTH' ? 'length' : 'stop',
     tokens: summary,
-    warnings: [...warnings, ...summary.warnings, ...cut],
+    warnings: [...warnings, ...summary.warnings, ...cut].map((warning) => planWarning(warning, plan)),
   };
 }
 

@@ -189,10 +189,11 @@ function planModelTurn(request: CompletionRequest, conversation: Conversation): 
 function createNode(request: CompletionRequest, system: string): object {
   const { tools, tool_choice: choice = 'auto' } = request;
   // A template cannot be broken, or changed, by what stands in its variable.
+  const sampling = samplingOf(request);
   const common = {
     model_name: request.model,
     system_prompt: system === '' ? '' : `{{${systemVariable}}}`,
-    sampling: samplingOf(request),
+    sampling,
     thinking: mayReason(request),
   };
   const answering = { ...common, ...formatOf(request) };
@@ -206,6 +207,7 @@ function createNode(request: CompletionRequest, system: string): object {
       }),
       tool_choice: typeof choice === 'string' ? choice : choice.function.name,
       strict: tools.some(({ function: { strict } }) => strict),
+      max_tokens_per_call: sampling.max_tokens,
       generate_on_no_tool: true,
       stream: true,
       on_incomplete: 'notify',
@@ -224,7 +226,7 @@ function formatOf({ response_format: format }: CompletionRequest): object {
   return { response_schema: format.type === 'json_object' ? { type: 'object' } : format.json_schema?.schema };
 }
 
-function samplingOf(request: CompletionRequest): object {
+function samplingOf(request: CompletionRequest): { readonly max_tokens?: number } {
   const { max_tokens, max_completion_tokens = max_tokens, seed, stop } = request;
   const names = Object.keys(samplingColumn('api')) as SamplingName<'api'>[];
   const sampling = {

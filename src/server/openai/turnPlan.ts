@@ -66,4 +66,10 @@ export function planFault(error: unknown, { fields }: TurnPlan): unknown {
   return new ApiError(error.message, { status, param: 'model', code: error.name.toLowerCase() });
 }
 
+/** A warning of the graph of a request in the words of its fields. */
+export const planWarning = (warning: string, { fields }: TurnPlan): string =>
+  fields['model']
+    ? warning.replace(/\bsampling\.(?=max_tokens)|(?<=\bmax_tokens)_per_call\b|^answer\.params\./, '')
+    : warning;
+
 const invalid = { status: 400, code: 'invalid_value' } as const;
