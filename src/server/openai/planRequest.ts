@@ -108,15 +108,14 @@ function planGraphTurn(
 }
 
 function assertOwnFields(request: CompletionRequest): void {
-  for (const [field, neutral] of Object.entries(graphsOwn)) {
+  const reasoning = request.chat_template_kwargs.enable_thinking ? 'chat_template_kwargs' : 'reasoning_effort';
+  const changed = Object.entries(graphsOwn).flatMap(([field, neutral]) => {
     const value = request[field as keyof typeof graphsOwn];
-    if (value === undefined || JSON.stringify(value) === JSON.stringify(neutral)) continue;
-    throw invalidField(
-      field,
-      'is not supported with a graph, which has its own; leave it out',
-      'unsupported_parameter',
-    );
-  }
+    return value === undefined || JSON.stringify(value) === JSON.stringify(neutral) ? [] : [field];
+  });
+  const [field] = mayReason(request) ? [...changed, reasoning] : changed;
+  if (field === undefined) return;
+  throw invalidField(field, 'is not supported with a graph, which has its own; leave it out', 'unsupported_parameter');
 }
 
 /** The first ToolCall node that declares the tools of the last calls; undefined: the request has no results. */

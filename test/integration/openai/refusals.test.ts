@@ -162,6 +162,21 @@ describe('the OpenAI-compatible API', () => {
     ['tools for a graph', { model: 'graph:weather', messages: [user], tools: [tool] }, 'tools'],
     ['a temperature for a graph', { model: 'graph:weather', messages: [user], temperature: 0.2 }, 'temperature'],
     [
+      'reasoning for a graph',
+      { model: 'graph:weather', messages: [user], reasoning_effort: 'high' },
+      'reasoning_effort',
+    ],
+    [
+      'reasoning by the template for a graph',
+      {
+        model: 'graph:weather',
+        messages: [user],
+        reasoning_effort: 'none',
+        chat_template_kwargs: { enable_thinking: true },
+      },
+      'chat_template_kwargs',
+    ],
+    [
       'results of a tool that a graph does not have',
       { model: 'graph:weather', messages: [user, called, result] },
       'messages',
