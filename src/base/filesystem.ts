@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { type FileHandle, mkdir, mkdtemp, open, rename, rmdir, stat, unlink } from 'node:fs/promises';
+import { type FileHandle, mkdir, mkdtemp, open, readFile, rename, rmdir, stat, unlink } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 
@@ -60,6 +60,19 @@ export function describeFsError(thrown: unknown): string {
 export function whyUnreadable({ code, message }: NodeJS.ErrnoException): string {
   if (code === 'ENOENT') return 'there is no such file';
   return code === 'EISDIR' || code === 'ENOTREG' ? (errorReasons[code] ?? message) : message;
+}
+
+/** Reads the text of a file that a user names, without a byte order mark. @throws Error that names the file. */
+export async function readTextFile(
+  path: string,
+  read: (path: string) => Promise<Uint8Array> = readFile,
+): Promise<string> {
+  const bytes = await read(path).catch((cause: NodeJS.ErrnoException) => {
+    throw new Error(`${path} cannot be read: ${whyUnreadable(cause)}`, { cause });
+  });
+  const text = decodeUtf8(bytes);
+  if (text === undefined) throw new Error(`${path} is not UTF-8; save it as UTF-8`);
+  return text;
 }
 
 /** @throws Error that names the flag, when its path is a file and no folder. */

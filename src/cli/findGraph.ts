@@ -5,9 +5,8 @@ import { describeError, Fault } from '../protocol/fault.ts';
 import { createReader, type SchemaError } from '../protocol/schema.ts';
 import { describeGraphPointer, graphSchema, type GraphDocument } from '../graph/compile/document.ts';
 import { GraphFolder } from '../graph/compile/graphFolder.ts';
-import { readFile } from 'node:fs/promises';
 import { findSyntaxError, locateInJson, findDuplicateKeys } from '../base/jsonLocations.ts';
-import { decodeUtf8, whyUnreadable } from '../base/filesystem.ts';
+import { readTextFile } from '../base/filesystem.ts';
 
 /** The text of a JSON file, such as a graph, with the positions of its values for messages. */
 export interface JsonFile {
@@ -20,15 +19,8 @@ export interface JsonFile {
 }
 
 /** Reads a JSON file. @param read `readRegularFile` for a file that another one names. @throws Error that names it. */
-export async function readJsonFile(
-  path: string,
-  read: (path: string) => Promise<Uint8Array> = readFile,
-): Promise<JsonFile> {
-  const bytes = await read(path).catch((error: NodeJS.ErrnoException) => {
-    throw new Error(`${path} cannot be read: ${whyUnreadable(error)}`, { cause: error });
-  });
-  const text = decodeUtf8(bytes);
-  if (text === undefined) throw new Error(`${path} is not UTF-8; save it as UTF-8`);
+export async function readJsonFile(path: string, read?: (path: string) => Promise<Uint8Array>): Promise<JsonFile> {
+  const text = await readTextFile(path, read);
   const locations = locateInJson(text);
   return {
     path,

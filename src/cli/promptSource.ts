@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import type { Prompt } from '../chat/dialog.ts';
 import type { Engine, LoadOptions } from '../inference/contract/engine.ts';
 import type { ToolDialect } from '../chat/dialect/layout.ts';
@@ -13,7 +12,7 @@ import type { Catalogue } from '../inference/models/catalogue/catalogue.ts';
 import { describeError } from '../protocol/fault.ts';
 import { isOnDisk } from './catalogue.ts';
 import { UsageError } from './options.ts';
-import { withoutMark } from '../base/jsonLocations.ts';
+import { readTextFile } from '../base/filesystem.ts';
 import { withMembers } from '../base/withMembers.ts';
 
 /** What renders the prompts of a graph: a model, or a chat template alone. */
@@ -60,7 +59,7 @@ const noTokens = { bos: '', eos: '' };
 
 /** Reads and probes a chat template file; it has no special tokens. @throws Error that names the file. */
 export async function readTemplateFile(path: string): Promise<ChatTemplate> {
-  const source = withoutMark(await readFile(path, 'utf8'));
+  const source = await readTextFile(path);
   try {
     compileTemplate(source, noTokens);
   } catch (error) {

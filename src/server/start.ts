@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 import { raceAbort } from '../base/abort.ts';
 import { type ServerOptions, parseGpuLayers } from './config.ts';
@@ -9,7 +8,7 @@ import { cacheQuota, createLlamaEngine, createLlamaServerEngine } from './llamaE
 import { httpEngine } from '../inference/remote/engine.ts';
 import { mockEngine } from '../inference/mock/engine.ts';
 import { readMockScript } from '../inference/mock/script.ts';
-import { assertFolder, findWriteProblem } from '../base/filesystem.ts';
+import { assertFolder, findWriteProblem, readTextFile } from '../base/filesystem.ts';
 import { GraphFolder } from '../graph/compile/graphFolder.ts';
 import { loadExtension, formatsWith, registryWith, type Extension } from '../graph/nodes/index.ts';
 import { Downloads, type DownloadOptions } from '../inference/download/downloads.ts';
@@ -282,5 +281,5 @@ const logLoadedModel =
 
 async function createMockEngine(scriptFile: string): Promise<Engine> {
   if (scriptFile === '') return mockEngine();
-  return mockEngine({ script: readMockScript(await readFile(scriptFile, 'utf8'), scriptFile) });
+  return mockEngine({ script: readMockScript(await readTextFile(scriptFile), scriptFile) });
 }

@@ -692,6 +692,29 @@ describe('turngraph models list', () => {
   });
 });
 
+describe('a file that a command is to read', () => {
+  it.each([
+    [['tools', 'parse', 'FILE', '--format', 'chatml']],
+    [['tools', 'parse', '--template', 'FILE']],
+    [['tools', 'render', '--graph', 'chat', '--node', 'answer', '--template', 'FILE', '--message', 'Hello!']],
+    [['tools', 'render', '--graph', 'chat', '--node', 'answer', '--history', 'FILE', '--message', 'Hello!']],
+    [['run', 'chat', 'Hello!', '--mock-script', 'FILE']],
+    [['models', 'list', '--catalogue', 'FILE']],
+  ])('is named if it is not there, is a folder, or is not UTF-8: %j', async (args) => {
+    const latin = join(folder, 'latin.json');
+    await writeFile(latin, Buffer.from('[{"answer": "Grüße"}]', 'latin1'));
+    const problems = [
+      [join(folder, 'none.json'), 'cannot be read: there is no such file'],
+      [folder, 'cannot be read: it is a folder'],
+      [latin, 'is not UTF-8; save it as UTF-8'],
+    ] as const;
+    for (const [file, problem] of problems) {
+      const ran = await runCommand(args.map((arg) => (arg === 'FILE' ? file : arg)));
+      expect(ran).toMatchObject({ out: '', err: expect.stringContaining(`${file} ${problem}`), code: 1 });
+    }
+  });
+});
+
 describe('turngraph tools parse', () => {
   const call = '<tool_call>{"name": "f", "arguments": {"n": 12345678901234567890}}</tool_call>';
 

@@ -40,5 +40,13 @@ describe('turngraph new', () => {
     await writeFile(join(folder, 'file'), '');
     const file = await runCommand(['new', 'file'], '', {}, folder);
     expect(file).toMatchObject({ code: 2, err: 'error: file is a file; name a new folder\n' });
+    const below = await runCommand(['new', 'file/game'], '', {}, folder);
+    expect(below).toMatchObject({ code: 2, err: 'error: file/game is a file; name a new folder\n' });
+  });
+
+  it('says why the folder cannot be written', async () => {
+    const { err, code } = await runCommand(['new', '/proc/game'], '', {}, folder);
+    expect(err).toMatch(/^error: \/proc\/game cannot be written: .+\n$/);
+    expect(code).toBe(1);
   });
 });

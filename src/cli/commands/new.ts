@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { cp, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { basename, join, relative, resolve } from 'node:path';
+import { describeFsError, makeFolder } from '../../base/filesystem.ts';
 import { bundledPath, version } from '../../base/packageFiles.ts';
 import { UsageError } from '../options.ts';
 
@@ -12,6 +13,9 @@ export const newCommand = (): Command =>
       const entries = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
         if (error.code === 'ENOENT') return [];
         throw error.code === 'ENOTDIR' ? new UsageError(`${folder} is a file; name a new folder`) : error;
+      });
+      await makeFolder(folder).catch((error: unknown) => {
+        throw new Error(`${folder} cannot be written: ${describeFsError(error)}`);
       });
       if (entries.length > 0) throw new UsageError(`${folder} is not empty; name a new folder`);
       await cp(bundledPath('examples/my-game'), folder, {

@@ -14,7 +14,6 @@ import { serverFlags, serverOptions, UsageError, type ServerFlags } from '../opt
 import { failedProbes, layoutRows, replyRows } from '../output/doctorReport.ts';
 import { printLine } from '../output/terminalText.ts';
 import { captureOptions, readTemplateFile, type PromptSourceFlags } from '../promptSource.ts';
-import { readFile } from 'node:fs/promises';
 import { text as readText } from 'node:stream/consumers';
 import { describeError } from '../../protocol/fault.ts';
 import { isObject } from '../../base/jsonTypes.ts';
@@ -27,7 +26,7 @@ import { memoizedByKey } from '../../base/memoized.ts';
 import { didYouMean } from '../../base/didYouMean.ts';
 import { stringifyJson } from '../../chat/json/value.ts';
 import { parseReply, type ParsedReply } from '../../chat/reply/parseReply.ts';
-import { withoutMark } from '../../base/jsonLocations.ts';
+import { readTextFile } from '../../base/filesystem.ts';
 
 export const toolsCommand = (): Command =>
   new Command('tools')
@@ -56,7 +55,7 @@ async function parse(file: string | undefined, { jsonl, ...flags }: FormatSource
   const readTemplate = memoizedByKey((path: string) => path, readTemplateFile);
   // Before the input is read: it may come from a terminal.
   const common = names(flags) ? await readDialect(flags, readTemplate) : undefined;
-  const input = file === undefined ? await readText(process.stdin) : withoutMark(await readFile(file, 'utf8'));
+  const input = file === undefined ? await readText(process.stdin) : await readTextFile(file);
   if (!jsonl) return printLine(parseText({ text: input }, common ?? (await readDialect(flags, readTemplate))));
   for (const [index, text] of input.split('\n').entries()) {
     if (text.trim() === '') continue;

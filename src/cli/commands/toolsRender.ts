@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Command } from 'commander';
 import { Agent } from '../../graph/agent/agent.ts';
@@ -20,7 +19,7 @@ import { chooserFor } from '../machine.ts';
 import { serverFlags, serverOptions, UsageError, type ServerFlags } from '../options.ts';
 import type { PromptSourceFlags } from '../promptSource.ts';
 import { answerOptions, captureLease, captureOptions, findPromptSource } from '../promptSource.ts';
-import { withoutMark } from '../../base/jsonLocations.ts';
+import { readTextFile } from '../../base/filesystem.ts';
 import { didYouMean } from '../../base/didYouMean.ts';
 import { isObject } from '../../base/jsonTypes.ts';
 import { withMembers } from '../../base/withMembers.ts';
@@ -151,7 +150,7 @@ async function countTokens({ messages, tools }: Prompt, model: Model): Promise<n
 }
 
 async function readHistory(path: string): Promise<readonly Interaction[]> {
-  const text = withoutMark(await readFile(path, 'utf8'));
+  const text = await readTextFile(path);
   // An empty file is a mistake; to the wire, "" is no history.
   const saved = parseHistory(text === '' ? ' ' : text, `${path}: history`);
   // The prompt is that of the mode AUTO: in MANUAL there is none.

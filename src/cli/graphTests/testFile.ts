@@ -1,6 +1,6 @@
 import { readMockScript, type MockScript } from '../../inference/mock/script.ts';
-import { Fault } from '../../protocol/fault.ts';
-import { describeFsError, readRegularFile, decodeUtf8 } from '../../base/filesystem.ts';
+import { describeError } from '../../protocol/fault.ts';
+import { readRegularFile, readTextFile } from '../../base/filesystem.ts';
 import { isFile } from '../findGraph.ts';
 import type { UnansweredInference, CaseSession, CaseResult, CaseRunOptions } from './caseSession.ts';
 import { locatingFaults, runCases } from './caseSession.ts';
@@ -79,13 +79,9 @@ function findScript({ recording, recordingPlace, path }: CasesFile, mockScript: 
 async function readScript(path: string): Promise<MockScript> {
   if (path === '') return [];
   try {
-    const text = decodeUtf8(await readRegularFile(path));
-    if (text === undefined) throw new CasesFileError(`${path} is not UTF-8; save it as UTF-8`);
-    return readMockScript(text, path);
+    return readMockScript(await readTextFile(path, readRegularFile), path);
   } catch (error) {
-    if (error instanceof CasesFileError) throw error;
-    const message = error instanceof Fault ? error.message : `${path} cannot be read: ${describeFsError(error)}`;
-    throw new CasesFileError(message, { cause: error });
+    throw new CasesFileError(describeError(error), { cause: error });
   }
 }
 

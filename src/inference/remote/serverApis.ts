@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { describeError, Fault } from '../../protocol/fault.ts';
 import type { RemoteModel } from '../contract/model.ts';
 import { HttpConnection, defaultTimeouts } from './connection/httpConnection.ts';
@@ -6,7 +5,7 @@ import type { Environment } from '../../base/httpRoute.ts';
 import type { InferenceServer, ServerProps } from './inferenceServer.ts';
 import { llamaServer } from './llamaServer/llamaServer.ts';
 import { openAiServer } from './openAi/openAiServer.ts';
-import { withoutMark } from '../../base/jsonLocations.ts';
+import { readTextFile } from '../../base/filesystem.ts';
 
 /** @param template source of the chat template that is named in the catalogue; undefined: that of the server. */
 type OpenServer = (connection: HttpConnection, model: string | undefined, template?: string) => InferenceServer;
@@ -32,9 +31,9 @@ export function readApiKey({ apiKeyEnv }: RemoteModel, environment: Environment)
 export async function readTemplate({ templateFile: file }: RemoteModel): Promise<string | undefined> {
   if (file === undefined) return undefined;
   try {
-    return withoutMark(await readFile(file, 'utf8'));
+    return await readTextFile(file);
   } catch (cause) {
-    const message = `the chat template ${file} cannot be read: ${describeError(cause)}`;
+    const message = `the chat template ${describeError(cause)}`;
     throw new Fault('MODEL_LOAD_FAILED', message, { cause });
   }
 }

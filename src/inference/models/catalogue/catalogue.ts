@@ -7,7 +7,7 @@ import type { ModelPurpose } from '../../contract/model.ts';
 import { modelSchema } from './modelSchema.ts';
 import { defaultSampling, samplingSchema } from '../../contract/samplingParams.ts';
 import { Fault } from '../../../protocol/fault.ts';
-import { readRegularFile, resolveWithHome, whyUnreadable } from '../../../base/filesystem.ts';
+import { readRegularFile, readTextFile, resolveWithHome } from '../../../base/filesystem.ts';
 import { findDuplicateKeys, findSyntaxError, locateInJson, withoutMark } from '../../../base/jsonLocations.ts';
 import { escapePointerToken } from '../../../base/jsonPointer.ts';
 import { createReader, errorsBelow, type FromSchema, type SchemaError } from '../../../protocol/schema.ts';
@@ -81,14 +81,12 @@ function withAbsolutePaths(entry: CatalogueEntry, catalogue: string): CatalogueE
  * @throws Fault UNKNOWN_MODEL when the file as a whole cannot be read, with the place of each error.
  */
 async function readCatalogueFile(path: string): Promise<ReturnType<typeof parseCatalogue>> {
-  const bytes = await readRegularFile(path).catch((cause: NodeJS.ErrnoException) => {
+  const text = await readTextFile(path, readRegularFile).catch((cause: Error) => {
     const hint =
       'name another with --catalogue; without that option, and without a models.json here, the bundled one is used';
-    throw new Fault('UNKNOWN_MODEL', `the model catalogue ${path} cannot be read: ${whyUnreadable(cause)}; ${hint}`, {
-      cause,
-    });
+    throw new Fault('UNKNOWN_MODEL', `the model catalogue ${cause.message}; ${hint}`, { cause });
   });
-  return parseCatalogue(bytes.toString('utf8'), path);
+  return parseCatalogue(text, path);
 }
 
 /**
