@@ -16,7 +16,7 @@ const loraSchema = partialObject({
     'https://huggingface.co/OWNER/NAME/resolve/REVISION/FILE.gguf, from where it is downloaded; absent = it is file.',
   ),
   scale: number({ minimum: -10, maximum: 10, default: 1 }, 'What its changes are multiplied by; 0 = none.'),
-  sha256: { ...sha256, description: 'Hash of the file; absent = as the repository reports.' },
+  sha256: { ...sha256, description: 'Hash of the file, 64 of 0-9 a-f; absent = as the repository reports.' },
   size_bytes: integer({ minimum: 1 }, 'Size of the file; absent = as the repository reports.'),
 });
 
@@ -110,7 +110,7 @@ export const variantSchema = closedObject(['engine'], {
   },
   sha256: {
     ...sha256,
-    description: 'Hash of the file, where it is a single one; absent = as the repository reports.',
+    description: 'Hash of the file, 64 of 0-9 a-f, where it is a single one; absent = as the repository reports.',
   },
   size_bytes: integer({ minimum: 1 }, 'Size of all files together; absent = as the repository reports.'),
   lora: array(

@@ -167,7 +167,7 @@ describe('a catalogue with an invalid entry', () => {
     [
       'a hash that is none',
       inVariant('"sha256": "abc"'),
-      '3:77: /models/0/variants/0/sha256 must fit (Hash of the file, where it is a single one; absent = as the repository reports.), not "abc"',
+      '3:77: /models/0/variants/0/sha256 must fit (Hash of the file, 64 of 0-9 a-f, where it is a single one; absent = as the repository reports.), not "abc"',
     ],
     ['no bytes', inVariant('"size_bytes": 0'), '3:77: /models/0/variants/0/size_bytes must be >= 1, not 0'],
     [
