@@ -25,7 +25,7 @@ export function routeTo(origin: URL, env: Environment, keepAlive = false): HttpR
     request(url, options) {
       if (!proxy || isTunnelled) return send(url, { ...options, agent });
       const headers = { ...(options.headers as object), host: url.host, ...authorization(proxy) };
-      return send(proxy, { ...options, path: url.href, headers, agent });
+      return sendToProxy(proxy, { ...options, path: url.href, headers, agent });
     },
     [Symbol.dispose]: () => agent.destroy(),
   };
@@ -33,6 +33,14 @@ export function routeTo(origin: URL, env: Environment, keepAlive = false): HttpR
 
 const send = (url: URL, options: RequestOptions): ClientRequest =>
   (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, options);
+
+/** Sends a request to a proxy. That it cannot be reached is said of the proxy, and not of the host behind it. */
+const sendToProxy = (proxy: URL, options: RequestOptions): ClientRequest =>
+  send(proxy, options).once('error', (error: NodeJS.ErrnoException) => {
+    const { message, code = '' } = error;
+    const place = `the proxy ${proxy.host}:`;
+    if (/^E(?!RR_)/.test(code)) Object.assign(error, { message: `${place} ${message}`, code: `${place} ${code}` });
+  });
 
 const authorization = ({ username, password }: URL): Readonly<Record<string, string>> => {
   const user = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
@@ -52,7 +60,7 @@ class TunnelAgent extends HttpsAgent {
     const finish = done as (error: Error | null, stream?: Duplex | null) => void;
     const target = `${options.host}:${options.port}`;
     const headers = { host: target, ...authorization(proxy) };
-    const request = send(proxy, { method: 'CONNECT', path: target, headers, agent: false });
+    const request = sendToProxy(proxy, { method: 'CONNECT', path: target, headers, agent: false });
     request.once('error', (cause) => finish(cause));
     request.once('connect', ({ statusCode = 0 }, socket) => {
       if (statusCode === 200) return finish(null, super.createConnection({ ...options, socket } as RequestOptions));

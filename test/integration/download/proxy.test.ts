@@ -104,6 +104,16 @@ describe('a download through a proxy', () => {
     expect(fixture().waits).toEqual([]);
   });
 
+  it.each(['http', 'https'])('is named if it cannot be reached, for a hub with %s', async (protocol) => {
+    const proxy = { HTTP_PROXY: 'http://127.0.0.1:1', HTTPS_PROXY: 'http://127.0.0.1:1' };
+    Object.assign(fixture().env, { HF_ENDPOINT: `${protocol}://hub.test`, ...proxy });
+    const [code, message] = await catchFault(fixture().createDownloads().start(tinyModel(), {}));
+    expect([code, message]).toEqual([
+      6001,
+      expect.stringContaining('hub.test cannot be reached (the proxy 127.0.0.1:1: ECONNREFUSED); 6 tries'),
+    ]);
+  });
+
   it('tries again while the proxy itself has no connection', async () => {
     const proxy = await openProxy(portOfHub);
     proxy.refusals.push(...Array<number>(6).fill(502));
