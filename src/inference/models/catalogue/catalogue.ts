@@ -81,10 +81,10 @@ function withAbsolutePaths(entry: CatalogueEntry, catalogue: string): CatalogueE
  * @throws Fault UNKNOWN_MODEL when the file as a whole cannot be read, with the place of each error.
  */
 async function readCatalogueFile(path: string): Promise<ReturnType<typeof parseCatalogue>> {
-  const text = await readTextFile(path, readRegularFile).catch((cause: Error) => {
+  const text = await readTextFile(path, readRegularFile).catch(({ message, cause }: Error) => {
     const hint =
       'name another with --catalogue; without that option, and without a models.json here, the bundled one is used';
-    throw new Fault('UNKNOWN_MODEL', `the model catalogue ${cause.message}; ${hint}`, { cause });
+    throw new Fault('UNKNOWN_MODEL', `the model catalogue ${message}; ${hint}`, { cause });
   });
   return parseCatalogue(text, path);
 }
