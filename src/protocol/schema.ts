@@ -65,7 +65,8 @@ export const errorsBelow = (pointer: string, errors: Iterable<SchemaError>): rea
   [...errors].map((error) => ({ ...error, pointer: pointer + error.pointer }));
 
 // Schemas are not validated: the schema of schemas takes longer to compile than most of them. `assertSchema` does it.
-const options = { allErrors: true, useDefaults: true, verbose: true, strict: true, validateSchema: false };
+const code = { optimize: false };
+const options = { allErrors: true, useDefaults: true, verbose: true, strict: true, validateSchema: false, code };
 const ajv = new Ajv({ ...options, keywords: ['live', 'editor'] });
 const firstErrorAjv = new Ajv({ ...options, allErrors: false, useDefaults: false, keywords: ['live', 'editor'] });
 
