@@ -62,7 +62,7 @@ export function parseReply(
   const malformed = [...toolMessages.map(malformedMessage), ...formatMalformed, ...markup];
   // What the format itself has found is read as far as it may be, and what a cut-off call has in a value is no call.
   const isMendable = (part: MalformedCall, index: number): boolean =>
-    index < maxMended && !formatMalformed.includes(part) && !(cutOff !== '' && part.text.endsWith(cutOff.trim()));
+    index < maxMended && !formatMalformed.includes(part) && part.text !== cutOff.trim();
   const found = malformed.map((part, index) => {
     return { part, text: part.text, calls: isMendable(part, index) ? mendedCalls(part.text, format, options) : [] };
   });

@@ -160,9 +160,11 @@ const callLists: ReadonlySet<string> = new Set(['tool_calls', 'tool_results', 'i
 // Of what is in scope within such a list, these do not come from a model.
 const ownNames: ReadonlySet<string> = new Set(['content', 'ok', 'tool', 'significance', 'user_message', 'route']);
 
+const tokensOf = (template: string): readonly Token[] =>
+  template.includes('{{') ? (new Mustache.Writer().parse(template) as readonly Token[]) : [];
+
 /** Whether a template may show what a model wrote: calls with arguments. A section alone shows nothing. */
-export const showsCalls = (template: string): boolean =>
-  template.includes('{{') && shows(new Mustache.Writer().parse(template) as readonly Token[], false, false);
+export const showsCalls = (template: string): boolean => shows(tokensOf(template), false, false);
 
 function shows(tokens: readonly Token[], inCalls: boolean, inArguments: boolean): boolean {
   return tokens.some(([kind, name, , , inner]) => {
@@ -180,8 +182,14 @@ function shows(tokens: readonly Token[], inCalls: boolean, inArguments: boolean)
 }
 
 /** The fields of answers that a template may show; "" = any. A section of one alone shows nothing. */
-export const shownFields = (template: string): readonly string[] =>
-  [...template.matchAll(/\{\{[{&]?\s*(?:\.|#\s*fields|fields(?:\.(.*?))?)\s*\}/gs)].map(([, name = '']) => name);
+export const shownFields = (template: string): readonly string[] => fieldsIn(tokensOf(template));
+
+const fieldsIn = (tokens: readonly Token[]): readonly string[] =>
+  tokens.flatMap(([kind, name, , , inner]) => {
+    const isNamed =
+      kind === 'name' || kind === '&' ? /^(?:\.$|fields(?:\.|$))/.test(name) : kind === '#' && name === 'fields';
+    return [...(isNamed ? [name.slice('fields.'.length)] : []), ...(typeof inner === 'object' ? fieldsIn(inner) : [])];
+  });
 
 /** The part of a turn that a template reads. */
 export type TemplateScope = Pick<Turn, 'message' | 'variables' | 'calls' | 'insights' | 'exchanges' | 'warn'> &
