@@ -38,7 +38,7 @@ export function openCacheFiles(options: CacheFolderOptions): CacheFiles & AsyncD
  * folder per engine that other users cannot read (they hold conversations); it is removed when the store is disposed.
  * Folders that killed processes left are removed by the next store.
  */
-export class StateStore implements StateFiles, AsyncDisposable {
+export class StateStore implements AsyncDisposable {
   readonly #folder: string;
   readonly #quota: DiskQuota;
   readonly #files = new Map<string, QuotaFile>();
@@ -58,6 +58,7 @@ export class StateStore implements StateFiles, AsyncDisposable {
     this.#swept = sweep(parent).catch(() => undefined);
   }
 
+  /** Reserves space, evicting the oldest unused states. @param onDrop of the file. @returns undefined: no quota. */
   async reserve(bytes: number, onDrop: () => void): Promise<StateFile | undefined> {
     const path = join(this.#folder, `${++this.#fileCount}.state`);
     const forget = (): void => {
@@ -80,7 +81,7 @@ export class StateStore implements StateFiles, AsyncDisposable {
     };
   }
 
-  // The folder may have been removed from outside.
+  /** A state could not be written: reports it, and creates the folder again, which may be gone, before the next one. */
   writeFailed(error: unknown): void {
     clearInterval(this.#heartbeat);
     this.#folderReady = undefined;
@@ -153,7 +154,7 @@ const readHeader = createReader(headerSchema);
  * Each is a file of llama.cpp (`ID.state`) and a header (`ID.json`) with the checksum of that file, which is compared before it
  * is read.
  */
-export class PromptStore implements PromptFiles {
+export class PromptStore {
   readonly #onWriteError: (error: unknown) => void;
   readonly #cache: DiskCache<{ readonly header: PromptHeader; readers: number }>;
   #saved: Promise<unknown> = Promise.resolve();
@@ -181,7 +182,10 @@ export class PromptStore implements PromptFiles {
       .map(([id, { content }]) => savedPrompt(id, content.header));
   }
 
-  // One after the other: two engine processes may save the same prompt.
+  /**
+   * Takes over the file of a prompt's state, unless it is saved already; undefined: it cannot be kept. One after the other: two
+   * engine processes may save the same prompt.
+   */
   save(prompt: NewPrompt, file: StateFile): Promise<SavedPrompt | undefined> {
     const saving = this.#saved.then(() => this.#save(prompt, file));
     this.#saved = saving;
@@ -210,6 +214,7 @@ export class PromptStore implements PromptFiles {
     return undefined;
   }
 
+  /** Checks a file before it is read, and keeps it until it is closed; undefined: gone, or changed and deleted. */
   async open(id: string): Promise<string | undefined> {
     const entry = this.#cache.entries.get(id);
     if (!entry) return undefined;
@@ -225,6 +230,7 @@ export class PromptStore implements PromptFiles {
     return path;
   }
 
+  /** @param isUsable false: the file is deleted. */
   async close(id: string, isUsable: boolean): Promise<void> {
     const entry = this.#cache.entries.get(id);
     if (!entry) return;
@@ -256,12 +262,7 @@ export interface StateFile {
 }
 
 /** Where KV states are written: files with a quota. */
-export interface StateFiles {
-  /** Reserves space, evicting the oldest unused states. @param onDrop of the file. @returns undefined: no quota. */
-  reserve(bytes: number, onDrop: () => void): Promise<StateFile | undefined>;
-  /** A state could not be written: reports it, and creates the folder again before the next one. */
-  writeFailed(error: unknown): void;
-}
+export type StateFiles = Pick<StateStore, 'reserve' | 'writeFailed'>;
 
 /** The state of the head of prompts, on disk. */
 export interface SavedPrompt {
@@ -271,21 +272,13 @@ export interface SavedPrompt {
   readonly bytes: number;
 }
 
-export interface NewPrompt {
+export interface NewPrompt extends Pick<SavedPrompt, 'tokens'> {
   /** What the state depends on apart from its tokens: the model, the engine and their settings. */
   readonly key: string;
-  readonly tokens: readonly number[];
 }
 
-export interface PromptFiles {
-  list(key: string): Promise<readonly SavedPrompt[]>;
-  /** Takes over the file of a prompt's state, unless it is saved already; undefined: it cannot be kept. */
-  save(prompt: NewPrompt, file: StateFile): Promise<SavedPrompt | undefined>;
-  /** Checks a file before it is read, and keeps it until it is closed; undefined: gone, or changed and deleted. */
-  open(id: string): Promise<string | undefined>;
-  /** @param isUsable false: the file is deleted. */
-  close(id: string, isUsable: boolean): Promise<void>;
-}
+/** The store as an engine process sees it, too. */
+export type PromptFiles = Pick<PromptStore, 'list' | 'save' | 'open' | 'close'>;
 
 /**
  * The checksum of a file: GMAC, the tag of AES-GCM, with a constant key. It finds all damage that a hash finds, and CPUs have

@@ -36,7 +36,7 @@ import { loadEmbeddingModel } from './embedding/loadEmbeddingModel.ts';
 import { loraMemory, toLoraFault } from './loras.ts';
 import { LlamaModel } from './model.ts';
 import { StateSwap } from './kvCache/stateSwap.ts';
-import { PromptCache, promptKey } from './promptCache/promptCache.ts';
+import { PromptCache, promptKey } from './kvCache/promptCache.ts';
 
 export interface LlamaEngineOptions {
   /** Disposed of with the engine; absent: nothing is written to disk, apart from thread benchmarks. */
@@ -201,8 +201,7 @@ export class LlamaEngine implements Engine {
       memoryWith: async (count) => ({ ...memory, context: await contextWith(count) }),
       resizing,
       stateSwap: files && new StateSwap(files.states, batchTimer, bytesPerToken),
-      promptCache:
-        files && new PromptCache(files.prompts, { key: key ?? '', states: files.states, batchTimer, bytesPerToken }),
+      promptCache: files && new PromptCache(files, { key: key ?? '', batchTimer, bytesPerToken }),
       notes: [...notes, ...cacheTypeWarnings(kvCacheType), ...own.notes],
       onClose,
     });

@@ -16,8 +16,7 @@ import { SlotPool } from './kvCache/slots.ts';
 import { SlotResizer, type SlotResizerParts } from './kvCache/slotResizer.ts';
 import { countTools, overheadDialogs, overheadOf } from '../decoding/templateProbes.ts';
 import { cardsOf } from './libraryFault.ts';
-import { LlamaSequence } from './sequence.ts';
-import type { PromptCache } from './promptCache/promptCache.ts';
+import { LlamaSequence, type SequenceParts } from './sequence.ts';
 import { PromptRenderer } from './promptRenderer.ts';
 
 /** What a model is made of. It owns and disposes `context` and `weights`. */
@@ -25,10 +24,10 @@ export interface LlamaModelParts
   extends
     Omit<ModelContext, 'batchTimer'>,
     Omit<SlotResizerParts, 'slots' | 'onResized' | 'closing'>,
-    Pick<LoadedWeights, 'weights' | 'notes' | 'onClose'> {
+    Pick<LoadedWeights, 'weights' | 'notes' | 'onClose'>,
+    Pick<SequenceParts, 'promptCache'> {
   /** Free memory before loading. */
   readonly free: MemoryUse;
-  readonly promptCache: PromptCache | undefined;
 }
 
 /** A loaded GGUF model: weights, and one llama.cpp context for all its sequences. */

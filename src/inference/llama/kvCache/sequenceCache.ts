@@ -15,6 +15,7 @@ import { track, untilAborted } from '../../../base/abort.ts';
 import { type TokenThrottle, untilResumed } from '../../contract/pace.ts';
 import type { BackgroundGate } from '../batching/backgroundGate.ts';
 import type { ThreadCap } from '../threads/batchThreads.ts';
+import type { PromptCache } from './promptCache.ts';
 import { SlotRun } from './slotRun.ts';
 import type { Slot, SlotOwner, SlotPool } from './slots.ts';
 import type { StateSwap } from './stateSwap.ts';
@@ -30,7 +31,7 @@ export interface SequenceCacheParts {
   /** Swap for the KV states of evicted sequences; undefined: they are prefilled again. */
   readonly stateSwap: StateSwap | undefined;
   /** The prompt cache on disk; undefined: there is none. */
-  readonly promptCache: HeadCache | undefined;
+  readonly promptCache: PromptCache | undefined;
   /** Prompt tokens that are evaluated between two checks of the signal. */
   readonly prefillChunkTokens: number;
 }
@@ -190,16 +191,6 @@ export class SequenceCache {
     }
     await promptCache?.restore(slot.cache, prompt).catch(() => slots.reset(slot));
   }
-}
-
-/** A cache of the states of heads of prompts, from which all sequences start. */
-export interface HeadCache {
-  /** How many heads were loaded. */
-  readonly restored: number;
-  /** Loads the longest head of a prompt, if worth it. @throws for a failed read: `cache` is unknown then. */
-  restore(cache: LlamaContextSequence, prompt: Token[]): Promise<void>;
-  /** Saves the state of all tokens of a cache, if that is worth it. @returns whether it is saved. */
-  save(cache: LlamaContextSequence): Promise<KeptState>;
 }
 
 /**

@@ -7,17 +7,7 @@ import { Listeners, onceAny, type Subscribe } from '../../../base/events.ts';
 import { rankOf, SlotQueue, type SlotRequest } from '../../decoding/slotQueue.ts';
 
 /** A slot, as in llama-server: one KV cache of the context, acquired by one owner at a time. */
-export interface Slot {
-  readonly cache: LlamaContextSequence;
-  /** The previous owner, whose KV cache is evicted and may be swapped out; undefined: nothing is evicted. */
-  readonly evicted: SlotOwner | undefined;
-  /** A slot that holds more of the prompt, to be copied from: it is not given to others until `releaseSource`. */
-  readonly source: Slot | undefined;
-  /** The number of tokens with which the owner's next prompt begins, where that is known to be fewer than all. */
-  stableTokens: number | undefined;
-  /** The rank of the request that it was given to: see `rankOf`. */
-  readonly rank: number;
-}
+export type Slot = Readonly<Pick<SlotState, 'cache' | 'evicted' | 'source' | 'rank'>> & Pick<SlotState, 'stableTokens'>;
 
 /** What acquires slots: a sequence. Compared by identity. */
 export type SlotOwner = object;
@@ -188,10 +178,15 @@ export class SlotPool {
   }
 }
 
-interface SlotState extends Slot {
+interface SlotState {
   cache: LlamaContextSequence;
+  /** The previous owner, whose KV cache is evicted and may be swapped out; undefined: nothing is evicted. */
   evicted: SlotOwner | undefined;
+  /** A slot that holds more of the prompt, to be copied from: it is not given to others until `releaseSource`. */
   source: SlotState | undefined;
+  /** The number of tokens with which the owner's next prompt begins, where that is known to be fewer than all. */
+  stableTokens: number | undefined;
+  /** The rank of the request that it was given to: see `rankOf`. */
   rank: number;
   /** Whose tokens the cache holds; undefined: the slot is free. */
   owner: SlotOwner | undefined;

@@ -4,17 +4,12 @@ import type { KeptState, LoadOptions } from '../../contract/engine.ts';
 import type { ModelFile } from '../threads/threadTimingsCache.ts';
 import { commonPrefixLength } from '../../../base/commonPrefix.ts';
 import { type BatchTimer, MovingAverage } from '../batching/batchTimer.ts';
-import { takeCheckpoint } from '../kvCache/checkpoints.ts';
-import type { HeadCache } from '../kvCache/sequenceCache.ts';
-import { loadState } from '../kvCache/loadState.ts';
-import { reusableLength } from '../kvCache/prefixReuse.ts';
-import { type StateFile, type StateFiles, type PromptFiles, type SavedPrompt, fileChecksum } from '../cacheFiles.ts';
+import { takeCheckpoint } from './checkpoints.ts';
+import { loadState } from './loadState.ts';
+import { reusableLength } from './prefixReuse.ts';
+import { type CacheFiles, type NewPrompt, type SavedPrompt, type StateFile, fileChecksum } from '../cacheFiles.ts';
 
-export interface PromptCacheOptions {
-  /** See `NewPrompt`. */
-  readonly key: string;
-  /** Where states are written before they are saved, and copies that another number of slots needs. */
-  readonly states: StateFiles;
+interface PromptCacheOptions extends Pick<NewPrompt, 'key'> {
   readonly batchTimer: BatchTimer;
   /** Estimated size of one token's state. */
   readonly bytesPerToken: number;
@@ -25,27 +20,28 @@ export interface PromptCacheOptions {
  * starts from the longest one that its prompt begins with, when no slot holds more of it. Only what `Sequence.prefill` evaluates
  * is saved, and only where its caller says that no word of a user is in it.
  */
-export class PromptCache implements HeadCache {
-  readonly #files: PromptFiles;
+export class PromptCache {
+  readonly #files: CacheFiles;
   readonly #options: PromptCacheOptions;
   readonly #readMsPerByte = new MovingAverage();
   readonly #prompts: Promise<Map<string, SavedPrompt>>;
   #restored = 0;
 
-  constructor(files: PromptFiles, options: PromptCacheOptions) {
+  constructor(files: CacheFiles, options: PromptCacheOptions) {
     this.#files = files;
     this.#options = options;
-    this.#prompts = files.list(options.key).then(
+    this.#prompts = files.prompts.list(options.key).then(
       (prompts) => new Map(prompts.map((prompt) => [prompt.id, prompt])),
       () => new Map<string, SavedPrompt>(),
     );
   }
 
+  /** How many heads were loaded. */
   get restored(): number {
     return this.#restored;
   }
 
-  // If that is faster than prefilling it.
+  /** Loads the longest head of a prompt, if faster than prefill. @throws for a failed read: `cache` is unknown then. */
   async restore(cache: LlamaContextSequence, prompt: Token[]): Promise<void> {
     const prompts = await this.#prompts;
     const lengths = [...prompts.values()].map((saved) => ({ saved, length: usableLength(saved, cache, prompt) }));
@@ -55,12 +51,12 @@ export class PromptCache implements HeadCache {
     const gained = best.length - reusableLength(cache, prompt);
     const prefillMs = gained * (this.#options.batchTimer.prefillMsPerToken.value ?? Infinity);
     if (gained < minTokens || prefillMs < saved.bytes * (this.#readMsPerByte.value ?? 0)) return;
-    const path = await this.#files.open(saved.id);
+    const path = await this.#files.prompts.open(saved.id);
     if (path === undefined) return void prompts.delete(saved.id);
     let isUsable = false;
     try {
       const start = performance.now();
-      if (!(await loadState(cache, path, this.#options.states))) {
+      if (!(await loadState(cache, path, this.#files.states))) {
         prompts.delete(saved.id);
         isUsable = true;
         return;
@@ -72,14 +68,15 @@ export class PromptCache implements HeadCache {
       this.#restored++;
     } finally {
       if (!isUsable) prompts.delete(saved.id);
-      await this.#files.close(saved.id, isUsable);
+      await this.#files.prompts.close(saved.id, isUsable);
     }
   }
 
-  // Unless the tokens are few, or saved already.
+  /** Saves the state of all tokens of a cache, unless they are few, or saved already. @returns whether it is saved. */
   async save(cache: LlamaContextSequence): Promise<KeptState> {
     const prompts = await this.#prompts;
-    const { key, states, bytesPerToken } = this.#options;
+    const { key, bytesPerToken } = this.#options;
+    const { states, prompts: store } = this.#files;
     const tokens: readonly number[] = cache.contextTokens;
     const isSaved = [...prompts.values()].some(
       (saved) => saved.tokens.length === tokens.length && commonPrefixLength(saved.tokens, tokens) === tokens.length,
@@ -91,7 +88,7 @@ export class PromptCache implements HeadCache {
       file = await states.reserve(Math.ceil(tokens.length * bytesPerToken), () => undefined);
       if (!file) return 'failed';
       await cache.saveStateToFile(file.path);
-      const saved = await this.#files.save({ key, tokens }, file);
+      const saved = await store.save({ key, tokens }, file);
       if (saved) prompts.set(saved.id, saved);
       return saved ? 'saved' : 'failed';
     } catch (error) {
