@@ -43,7 +43,10 @@ export class RequestDispatcher implements AsyncDisposable {
   readonly #background = new Set<Promise<unknown>>();
   /** By agent id: settles when the last request that waits for the agent's creation has been handled. */
   readonly #pendingByAgent = new Map<number, Promise<unknown>>();
-  readonly #counter = new RequestCounter();
+  /** Whether a request is a resumeSession is known only when it is decoded. */
+  readonly #undecoded = new Set<ReceivedRequest>();
+  /** Requests received, without the decoded ones that are a resumeSession: those are no requests to the session. */
+  #received = 0;
   /** Requests received without a final answer yet. */
   #unanswered = 0;
   #disposed = false;
@@ -56,9 +59,9 @@ export class RequestDispatcher implements AsyncDisposable {
     this.#queue = queue;
   }
 
-  /** Requests received, those included that were answered with an error; without resumeSession. */
+  /** Requests received, those included that were answered with an error; without resumeSession. Decodes those that wait. */
   get requestsReceived(): number {
-    return this.#counter.count;
+    return this.#received - [...this.#undecoded].filter(findResumeFrame).length;
   }
 
   /** Queues a request. Never throws: invalid frames are answered with an error. */
@@ -70,7 +73,8 @@ export class RequestDispatcher implements AsyncDisposable {
       return this.#sink.closeWithError(new Fault('LIMIT_EXCEEDED', message));
     }
     this.#unanswered++;
-    this.#counter.add(request);
+    this.#received++;
+    this.#undecoded.add(request);
     const place = this.#queue.add(request.bytes);
     this.#tail = this.#tail
       .then(() => this.#handle(request, place))
@@ -103,7 +107,8 @@ export class RequestDispatcher implements AsyncDisposable {
     await this.#untilReady(request);
     if (this.#disposed) return place.release();
     const decoded = request.decode();
-    this.#counter.decoded(request, decoded);
+    this.#undecoded.delete(request);
+    if (findResumeFrame({ bytes: request.bytes, decode: () => decoded })) this.#received--;
     const requestId = decoded.ok ? decoded.frame.requestId : decoded.requestId;
     try {
       if (!decoded.ok) throw decoded.fault;
@@ -215,34 +220,8 @@ export type ResumeFrame = Extract<ClientFrame, { readonly body: 'resumeSession' 
 // The first frame of a connection is decoded as soon as it is received, without waiting for its turn: it must be small.
 const maxResumeBytes = 16 * 1024;
 
-const resumeFrameIn = (decoded: DecodeResult<ClientFrame>): ResumeFrame | undefined =>
-  decoded.ok && decoded.frame.body === 'resumeSession' ? decoded.frame : undefined;
-
 /** The resumeSession that a request is; undefined when it is another request, or has more than 16 KiB. */
-export const findResumeFrame = (request: ReceivedRequest): ResumeFrame | undefined =>
-  request.bytes > maxResumeBytes ? undefined : resumeFrameIn(request.decode());
-
-/**
- * Counts the requests that a session has received, for a client that resumes it. A resumeSession is not counted: it is
- * no request to the session. Whether a request is one is known only when it is decoded.
- */
-export class RequestCounter {
-  readonly #undecoded = new Set<ReceivedRequest>();
-  #received = 0;
-
-  /** Requests received until now. Decodes those that wait. */
-  get count(): number {
-    return this.#received - [...this.#undecoded].filter(findResumeFrame).length;
-  }
-
-  add(request: ReceivedRequest): void {
-    this.#received++;
-    this.#undecoded.add(request);
-  }
-
-  /** A counted request has been decoded. */
-  decoded(request: ReceivedRequest, result: DecodeResult<ClientFrame>): void {
-    this.#undecoded.delete(request);
-    if (request.bytes <= maxResumeBytes && resumeFrameIn(result)) this.#received--;
-  }
+export function findResumeFrame(request: ReceivedRequest): ResumeFrame | undefined {
+  const decoded = request.bytes > maxResumeBytes ? undefined : request.decode();
+  return decoded?.ok && decoded.frame.body === 'resumeSession' ? decoded.frame : undefined;
 }
