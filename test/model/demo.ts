@@ -55,7 +55,7 @@ export async function openDemo(): Promise<Demo> {
       slots,
       reserve: async () => {},
       stateSwap: undefined,
-      backgroundGate: new BackgroundGate(),
+      gate: new BackgroundGate(),
       threadCap: new ThreadCap(),
       promptCache: undefined,
       deferredQueue,

@@ -46,7 +46,7 @@ export class LlamaModel implements Model {
   readonly #slots: SlotPool;
   readonly #resizer: SlotResizer;
   readonly #closing = new AbortController();
-  readonly #backgroundGate = new BackgroundGate();
+  readonly #gate = new BackgroundGate();
 
   readonly #sequences = new Set<Sequence>();
   #closed: Promise<void> | undefined;
@@ -96,7 +96,7 @@ export class LlamaModel implements Model {
       label,
       slots: this.#slots,
       reserve: (tokens, spare) => this.#resizer.reserve(tokens, spare),
-      backgroundGate: this.#backgroundGate,
+      gate: this.#gate,
       prompts: this.#renderer,
       grammarCache: this.#grammarCache,
       replyMarks: this.replyMarks,

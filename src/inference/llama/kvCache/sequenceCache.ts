@@ -13,21 +13,14 @@ import { cachedPrefixLength, prefill, type PrefillOptions, reusePrefix } from '.
 import { describeError, Fault } from '../../../protocol/fault.ts';
 import { track, untilAborted } from '../../../base/abort.ts';
 import { type TokenThrottle, untilResumed } from '../../contract/pace.ts';
-import type { BackgroundGate } from '../batching/backgroundGate.ts';
-import type { ThreadCap } from '../threads/batchThreads.ts';
 import type { PromptCache } from './promptCache.ts';
-import { SlotRun } from './slotRun.ts';
-import type { Slot, SlotOwner, SlotPool } from './slots.ts';
+import { SlotRun, type SlotRunOptions } from './slotRun.ts';
+import type { Slot, SlotOwner } from './slots.ts';
 import type { StateSwap } from './stateSwap.ts';
 
-export interface SequenceCacheParts {
-  readonly slots: SlotPool;
-  /** Tokens that a slot may have at most. */
-  readonly contextSize: number;
+export interface SequenceCacheParts extends Pick<SlotRunOptions, 'slots' | 'contextSize' | 'gate' | 'threadCap'> {
   /** Makes the slots long enough for so many tokens, and for some more. @throws Fault when it cannot: see `SlotResizer` */
   readonly reserve: (tokens: number, spare: number) => Promise<void>;
-  readonly backgroundGate: BackgroundGate;
-  readonly threadCap: ThreadCap;
   /** Swap for the KV states of evicted sequences; undefined: they are prefilled again. */
   readonly stateSwap: StateSwap | undefined;
   /** The prompt cache on disk; undefined: there is none. */
@@ -157,7 +150,7 @@ export class SequenceCache {
     work: SlotWork<T>,
     waited: { ms: number },
   ): Promise<T | 'paused' | undefined> {
-    const { slots, contextSize, reserve, backgroundGate: gate, threadCap } = this.#parts;
+    const { slots, reserve } = this.#parts;
     const shouldStop = this.shouldStop(signal);
     if (shouldStop()) return undefined;
     const start = performance.now();
@@ -170,7 +163,7 @@ export class SequenceCache {
     try {
       await this.#swap(slot, prompt);
       const signals = [signal, this.closing];
-      using run = new SlotRun({ slot, slots, contextSize, gate, threadCap, priority, pace, throttle, signals });
+      using run = new SlotRun({ ...this.#parts, slot, priority, pace, throttle, signals });
       return await work(run);
     } finally {
       slots.releaseSource(slot);

@@ -5,23 +5,20 @@ import { describeError, Fault } from '../../../protocol/fault.ts';
 import { type ContextSettings, freeBytes } from '../contextMemory.ts';
 import type { ModelContext } from '../createContext.ts';
 import { limitCheckpoints } from './checkpoints.ts';
-import type { SlotPool } from './slots.ts';
-import type { StateSwap } from './stateSwap.ts';
+import type { SequenceCacheParts } from './sequenceCache.ts';
 
 /** A context that has not been used for so long gets its first number of slots back. */
 const idleMs = 5 * 60_000;
 
-export interface SlotResizerParts extends Pick<ModelContext, 'context' | 'makeContext'> {
-  /** Tokens that a slot may have at most. */
-  readonly contextSize: number;
+export interface SlotResizerParts
+  extends
+    Pick<ModelContext, 'context' | 'makeContext'>,
+    Pick<SequenceCacheParts, 'slots' | 'contextSize' | 'stateSwap'> {
   readonly memory: ModelMemory;
   /** What the model takes with so many slots of the full size. */
   readonly memoryWith: (slots: number) => Promise<ModelMemory>;
   /** Undefined: the number of slots is fixed. */
   readonly resizing: SlotResizing | undefined;
-  /** Undefined: the caches are filled again. */
-  readonly stateSwap: StateSwap | undefined;
-  readonly slots: SlotPool;
   /** It has another number of slots now. */
   readonly onResized: () => void;
   /** Aborted when the model is unloaded. */
