@@ -5,7 +5,7 @@ import type { CallGrammar, FullGrammar, Rule, TextRule } from '../../chat/gramma
 import { findTrigger } from '../../chat/triggers.ts';
 import { type ReplyMarks, hasTag } from '../../chat/replyMarks.ts';
 import type { FinishReason, GenerateOptions } from '../contract/engine.ts';
-import type { GenerationStart } from './sequencePrompts.ts';
+import type { GenerationStart, SequencePromptsParts } from './sequencePrompts.ts';
 import type { StreamingDetokenizer } from './streamingDetokenizer.ts';
 import type { PromptTokenizer } from './templateRenderer.ts';
 import { ReplyScanner } from '../../chat/reply/reasoning/replyScanner.ts';
@@ -17,10 +17,7 @@ interface DecodedText extends Pick<StreamingDetokenizer, 'decoded' | 'count' | '
   append(tokens: readonly Token[], text: string): void;
 }
 
-export interface DecodingModel {
-  readonly prompts: PromptTokenizer;
-  readonly replyMarks: ReplyMarks;
-}
+export type DecodingModel = Pick<SequencePromptsParts, 'prompts' | 'replyMarks'>;
 
 /** The beginning of constrained text. */
 export interface GrammarEntry {

@@ -52,7 +52,7 @@ interface GenerationResult {
   readonly choices: readonly OpenChoice[] | undefined;
 }
 
-interface SequencePromptsParts {
+export interface SequencePromptsParts {
   readonly prompts: PromptTokenizer;
   readonly replyMarks: ReplyMarks;
   /** Tokens. */

@@ -15,30 +15,23 @@ import type {
   WarmUpResult,
 } from '../contract/engine.ts';
 import { TokenThrottle } from '../contract/pace.ts';
-import type { DeferredQueue } from './batching/batchScheduler.ts';
-import { Sampler } from './sampling/sampler.ts';
+import { Sampler, type SamplerModel } from './sampling/sampler.ts';
 import { DrawSeeds } from './sampling/drawSeeds.ts';
-import type { ReplyMarks } from '../../chat/replyMarks.ts';
 import { dropCheckpoint, takeCheckpoint } from './kvCache/checkpoints.ts';
 import { cachedPrefixLength, isRecurrent } from './kvCache/prefixReuse.ts';
-import type { GrammarCache } from './sampling/grammarCache.ts';
 import { SequenceCache, type SequenceCacheParts } from './kvCache/sequenceCache.ts';
 import { ShortSlotFault } from './kvCache/slotResizer.ts';
-import { findBoundaries, type PromptBoundaries, type PromptRenderer } from './promptRenderer.ts';
+import { findBoundaries, type PromptBoundaries } from './promptRenderer.ts';
 import type { RenderedPrompt } from '../decoding/templateRenderer.ts';
-import { SequencePrompts } from '../decoding/sequencePrompts.ts';
+import { type ScoringStart, SequencePrompts } from '../decoding/sequencePrompts.ts';
 import { nothingGenerated } from '../decoding/streamingDetokenizer.ts';
-import { decode } from './sampling/decodeLoop.ts';
+import { decode, type DecodeLoopOptions } from './sampling/decodeLoop.ts';
 import type { AnswerNode } from '../decoding/answers.ts';
 import { createAnswerTree, inTreeOrder, nodesOf, scoresOf, wantedTokens } from '../decoding/answers.ts';
 import { toTokenBias } from './sampling/samplingOptions.ts';
 
-export interface SequenceParts extends SequenceCacheParts {
+export interface SequenceParts extends SequenceCacheParts, SamplerModel, Pick<DecodeLoopOptions, 'deferredQueue'> {
   readonly label: string;
-  readonly deferredQueue: DeferredQueue;
-  readonly prompts: PromptRenderer;
-  readonly grammarCache: GrammarCache;
-  readonly replyMarks: ReplyMarks;
   readonly onClose: (sequence: Sequence) => void;
 }
 
@@ -183,17 +176,12 @@ export class LlamaSequence implements Sequence {
 /** `max_tokens` is often far more than an answer has: one that gets longer than this waits until there is more room. */
 const maxSpare = 256;
 
-interface ScoringOptions {
-  /** The tokens before the answers; at least one. */
-  readonly context: readonly Token[];
-  readonly answers: readonly (readonly Token[])[];
+interface ScoringOptions extends Pick<ScoringStart, 'context' | 'answers'>, Pick<DecodeLoopOptions, 'step'> {
   readonly endTokens: readonly Token[];
   /** Makes a cache hold these tokens but the last ones, evaluated together; undefined: the scoring is to end. */
   readonly prefill: (tokens: Token[]) => Promise<LlamaContextSequence | undefined>;
   /** Whether a cache cannot be cut back between two answers without a checkpoint. */
   readonly isRecurrent: boolean;
-  /** Wraps each use of the engine; rejects as the engine does, or with a Fault in place of it. */
-  readonly step: <T>(step: () => Promise<T>) => Promise<T>;
 }
 
 /**

@@ -11,7 +11,7 @@ import type { GrammarCache } from './grammarCache.ts';
 import { defaultReplyMarks, type ReplyMarks, tagsOf } from '../../../chat/replyMarks.ts';
 import { MarkSearch } from '../../../chat/markSearch.ts';
 
-interface SamplerModel extends DecodingModel {
+export interface SamplerModel extends DecodingModel {
   readonly prompts: PromptRenderer;
   readonly grammarCache: GrammarCache;
 }
