@@ -1,17 +1,19 @@
 import type { Message } from '../../../chat/dialog.ts';
-import type { Call, Exchange, Turn } from '../../compile/turn.ts';
+import type { CallResult, Exchange, Turn } from '../../compile/turn.ts';
 import { type AnsweredCall, resultContent, resultLine, type ToolCallFormat } from '../../../chat/tool.ts';
 import { callJson } from '../../../chat/formats/toolText.ts';
-import { type JsonObject, stringifyJson } from '../../../chat/json/value.ts';
+import { stringifyJson } from '../../../chat/json/value.ts';
 import type { JudgedCall } from './judgeReply.ts';
 import type { ToolCallParams } from './toolCallParams.ts';
 
 type Delivery = Pick<ToolCallParams, 'notify_client' | 'await_results' | 'results_timeout_ms'>;
 
 /** A call that stands: one that has its result, or a new one. */
-type CallSlot =
-  | { readonly answered: AnsweredCall }
-  | { readonly call: Call; readonly arguments: JsonObject; readonly isAwaited: boolean };
+interface CallSlot {
+  readonly call: Pick<AnsweredCall, 'id' | 'name' | 'arguments'>;
+  readonly result?: CallResult;
+  readonly isAwaited: boolean;
+}
 
 /**
  * Records the calls of a reply: notifies the client of new ones, and sends events for the others.
@@ -24,12 +26,13 @@ export function recordCalls(turn: Turn, calls: readonly JudgedCall[], delivery: 
     if ('insight' in judged) turn.recordInsight(judged.insight);
     else if (judged.kind === 'new') {
       const { call, arguments: args } = judged;
-      slots.push({ call, arguments: args, isAwaited: turn.recordCall(call, { notify, awaitsResult }) });
+      const isAwaited = turn.recordCall(call, { notify, awaitsResult });
+      slots.push({ call: { id: call.id, name: call.name, arguments: args }, isAwaited });
     } else {
       const { event, answered } = judged;
       const { id: of, name: tool, arguments: args } = answered;
       turn.emitEvent(event, { tool, arguments: args, of }, { always: true });
-      slots.push({ answered });
+      slots.push({ call: answered, result: answered, isAwaited: false });
     }
   }
   return slots;
@@ -48,20 +51,14 @@ export async function collectResults(
   slots: readonly CallSlot[],
   { answer, format, nodeName, await_results, results_timeout_ms: timeoutMs }: CollectOptions,
 ): Promise<'tool_called' | 'no_results'> {
-  const awaited = slots.flatMap((slot) => ('call' in slot && slot.isAwaited ? [slot.call.id] : []));
-  const results = awaited.length > 0 ? await turn.results(awaited, timeoutMs) : new Map<string, never>();
-  const answered = slots.flatMap((slot): readonly AnsweredCall[] => {
-    if ('answered' in slot) return [slot.answered];
-    const { id, name } = slot.call;
-    const result = results.get(id);
-    return result ? [{ id, name, arguments: slot.arguments, ...result }] : [];
-  });
+  const awaited = slots.filter(({ isAwaited }) => isAwaited).map(({ call }) => call);
+  const ids = awaited.map(({ id }) => id);
+  const results = ids.length > 0 ? await turn.results(ids, timeoutMs) : new Map<string, never>();
+  const answered = slots.flatMap(({ call, result = results.get(call.id) }) => (result ? { ...call, ...result } : []));
   if (answered.length > 0) turn.recordExchange(createExchange(answered, answer, format));
   if (!await_results || answered.length === slots.length) return 'tool_called';
   // A call that did not fit in a frame was not sent; the turn has a warning of it.
-  const missing = slots.flatMap((slot) =>
-    'call' in slot && slot.isAwaited && !results.has(slot.call.id) ? [slot.call.name] : [],
-  );
+  const missing = awaited.filter(({ id }) => !results.has(id)).map(({ name }) => name);
   if (missing.length > 0)
     turn.warn(`${nodeName} got no result of ${missing.join(', ')} within ${timeoutMs} ms (results_timeout_ms)`);
   return 'no_results';
