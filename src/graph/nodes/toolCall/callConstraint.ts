@@ -20,6 +20,7 @@ export interface CallConstraint {
 /** A choice that leaves calls to the model, and whether they are constrained. */
 export interface ConstraintOptions {
   readonly choice: ToolChoice;
+  /** Whether calls are constrained; they are where answers are. */
   readonly strict: boolean;
   /** Largest number of tokens of the constrained part of a reply. */
   readonly maxTokensPerCall: number;

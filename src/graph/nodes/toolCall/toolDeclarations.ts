@@ -1,6 +1,6 @@
 import { didYouMean, listNames } from '../../../base/didYouMean.ts';
 import { errorsBelow, type SchemaError } from '../../../protocol/schema.ts';
-import type { ToolChoice, Rule } from '../../../chat/grammar/rule.ts';
+import type { ToolChoice } from '../../../chat/grammar/rule.ts';
 import { ruleFromSchema } from '../../../chat/grammar/jsonSchema/fromSchema.ts';
 import type { JsonObject } from '../../../chat/json/value.ts';
 import type { DetectedCall, Tool } from '../../../chat/tool.ts';
@@ -9,24 +9,18 @@ import { readTool } from '../../../chat/tools/declaration/readTool.ts';
 import { findDeclaration } from '../../compile/clientTools.ts';
 import { describeParam } from '../../compile/document.ts';
 import { assertCount, InvalidParams, unwrapParam, type NodeContext } from '../../compile/node.ts';
-import { constrainArguments, toolsError } from './callConstraint.ts';
+import { constrainArguments, type ConstraintOptions, toolsError } from './callConstraint.ts';
 import type { ToolCallParams } from './toolCallParams.ts';
 
 // With more tools, small models choose badly.
 const recommendedMaxTools = 8;
 
 /** The tools that a node declares and its tool choice, read without a model; the same in every turn. */
-export interface ToolDeclarations {
+export interface ToolDeclarations extends Omit<ConstraintOptions, 'choice'> {
   /** By name. */
   readonly tools: ReadonlyMap<string, Tool>;
   /** undefined: `none`. */
   readonly choice: ToolChoice | undefined;
-  /** Whether calls are constrained; they are where answers are. */
-  readonly strict: boolean;
-  /** What a reply without a call has to match; undefined: it is free. */
-  readonly answer: Rule | undefined;
-  /** Largest number of tokens of the constrained part of a reply. */
-  readonly maxTokensPerCall: number;
   /** Whether only those of the tools are offered that are selected in a turn. */
   readonly needsSelection: boolean;
   /** Whether the model sees each tool with the parameter `thought`. */

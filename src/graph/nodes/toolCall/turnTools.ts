@@ -140,9 +140,8 @@ export class ToolCompiler {
   }
 
   async #constrain(tools: readonly Tool[], choice: ToolChoice): Promise<CallConstraint | UnsupportedToolSchema> {
-    const { strict, maxTokensPerCall, answer } = this.declarations;
     const { format, model } = this.#options;
-    const options = { choice, strict, maxTokensPerCall, answer };
+    const options = { ...this.declarations, choice };
     if (isConstrained(options)) for (const tool of tools) await runChunk(() => compileArguments(tool));
     return runChunk(() => {
       if (isConstrained(options)) requireGrammars(model, constraintPointer(options));
