@@ -2,7 +2,7 @@ import { type CallableTool, defineNode, type Node, type NodeContext, type NodeEf
 import { readTool } from '../../../chat/tools/declaration/readTool.ts';
 import { declaredToolName, type ToolDeclaration } from '../../../chat/tools/declaration/toolSchema.ts';
 import { readSettings, resolveFormat, type ToolCallParams, toolCallParams } from './toolCallParams.ts';
-import { liveParams, type LiveParams } from '../../compile/liveParams.ts';
+import { liveParams } from '../../compile/liveParams.ts';
 import type { Turn } from '../../compile/turn.ts';
 import { chatProjection, placeTemplate, type Projection } from '../../projection/projection.ts';
 import type { Formats } from '../../../chat/formats/index.ts';
@@ -11,7 +11,6 @@ import type { ToolDialect } from '../../../chat/dialect/layout.ts';
 import { usedKeywords } from '../../../chat/tools/promptedKeywords.ts';
 import type { Tool, ToolCallFormat } from '../../../chat/tool.ts';
 import type { StreamableTextOptions } from '../../../chat/reply/malformed/streamableText.ts';
-import type { ModelLease } from '../../../inference/models/pool/lease.ts';
 import { isRefusal } from '../../../chat/tools/validate/grounding.ts';
 import { completeAnswer } from '../answerWithoutCalls.ts';
 import { InferenceRunner, type PromptRequest, resolveModel } from '../inference.ts';
@@ -51,19 +50,23 @@ export const toolCallWith = (formats: Formats) =>
     },
     effects: toolCallEffects,
     toolNames: ({ tools }) => tools.map(declaredToolName),
-    async create(params, context) {
-      const { nodeName } = context;
-      const declarations = readToolDeclarations(params, context);
-      const settings = await liveParams(params, (current) => readSettings(current, context));
-      const lease = await resolveModel(context, params.model_name);
-      const { format, reason, warning } = resolveFormat(params.tool_call_format, lease, formats);
-      if (warning !== '') context.warn(`${nodeName}.params.tool_call_format ${warning}`);
-      warnOfOmissions(declarations, format, lease.model.toolDialect, context);
-      warnOfConfidence(params, lease, context);
-      const compiler = await ToolCompiler.create(declarations, { format, model: lease.model, nodeName });
-      return new ToolCallNode({ context, settings, lease, format, reason, compiler });
-    },
+    create: async (params, context) => new ToolCallNode(await prepare(params, context, formats)),
   });
+
+async function prepare(params: ToolCallParams, context: NodeContext, formats: Formats) {
+  const { nodeName } = context;
+  const declarations = readToolDeclarations(params, context);
+  const settings = await liveParams(params, (current) => readSettings(current, context));
+  const lease = await resolveModel(context, params.model_name);
+  const { format, reason, warning } = resolveFormat(params.tool_call_format, lease, formats);
+  if (warning !== '') context.warn(`${nodeName}.params.tool_call_format ${warning}`);
+  warnOfOmissions(declarations, format, lease.model.toolDialect, context);
+  warnOfConfidence(params, lease, context);
+  const compiler = await ToolCompiler.create(declarations, { format, model: lease.model, nodeName });
+  return { context, settings, lease, format, reason, compiler };
+}
+
+type ToolCallParts = Awaited<ReturnType<typeof prepare>>;
 
 function warnOfOmissions(
   { tools }: ToolDeclarations,
@@ -78,16 +81,6 @@ function warnOfOmissions(
     const what = `${used.join(', ')} of the tool ${name}`;
     warn(`${nodeName}: the model's chat template leaves ${what} out of prompts; put it in a description`);
   }
-}
-
-interface ToolCallParts {
-  readonly context: NodeContext;
-  readonly settings: LiveParams<ToolCallParams, ReturnType<typeof readSettings>>;
-  readonly lease: ModelLease;
-  readonly format: ToolCallFormat;
-  /** Why the format was chosen. */
-  readonly reason: string;
-  readonly compiler: ToolCompiler;
 }
 
 type Exit = 'tool_called' | 'no_tool_called' | 'no_results' | 'unsure';
