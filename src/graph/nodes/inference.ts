@@ -18,7 +18,7 @@ import { chatProjection, type Projection } from '../projection/projection.ts';
 import type { PromptInputs } from '../projection/tokenBudget.ts';
 import type { Schema } from '../../protocol/schema.ts';
 import { boolean, integer, string } from '../../protocol/schemaBuilders.ts';
-import { type SummaryParams, Summarizer } from './runningSummary.ts';
+import { createSummarizer, type SummaryParams } from './runningSummary.ts';
 import { ReasoningFilter, splitReply } from '../../chat/reply/reasoning/splitReply.ts';
 
 /** Parameters of all nodes with a model. */
@@ -69,7 +69,7 @@ export class InferenceRunner implements AsyncDisposable {
   readonly nodeName: string;
   readonly #sequence: Sequence;
   readonly #nodeDefaults: Partial<SamplingParams>;
-  readonly #summarizer: Summarizer | undefined;
+  readonly #summarize: ReturnType<typeof createSummarizer> | undefined;
   /** What the client knows already. */
   readonly #warnings = new Set<string>();
 
@@ -85,7 +85,7 @@ export class InferenceRunner implements AsyncDisposable {
   ) {
     this.lease = lease;
     this.nodeName = nodeName;
-    this.#summarizer = summary ? new Summarizer(lease, { nodeName, warn }, summary_tokens) : undefined;
+    this.#summarize = summary ? createSummarizer(lease, { nodeName, warn }, summary_tokens) : undefined;
     this.#sequence = lease.model.openSequence({ label: nodeName });
     this.#nodeDefaults = nodeDefaults;
   }
@@ -188,12 +188,12 @@ export class InferenceRunner implements AsyncDisposable {
       current,
       dialog: dialog ? turn.dialog : noDialog,
       maxTokens,
-      ...(this.#summarizer && dialog && { summaries: { latest: turn.summaries.get(this.nodeName) } }),
+      ...(this.#summarize && dialog && { summaries: { latest: turn.summaries.get(this.nodeName) } }),
     });
     const { prompt, dropped, summary, due } = await raceAbort(projecting, turn.signal).catch((error: unknown) => {
       throw explainKnowledge(error, turn.knowledge, [system, ...current.map(({ text }) => text)]);
     });
-    this.#summarizer?.schedule(turn, due);
+    this.#summarize?.(turn, due);
     return { prompt: { ...prompt, thinking }, shown: { dropped, summarised: summary?.interactions } };
   }
 

@@ -1,10 +1,11 @@
 import type { Interaction } from '../../chat/dialog.ts';
+import type { Model } from '../../inference/contract/engine.ts';
 import type { ModelLease } from '../../inference/models/pool/lease.ts';
 import { Fault } from '../../protocol/fault.ts';
 import type { FromSchema } from '../../protocol/schema.ts';
 import { boolean, integer, type partialObject } from '../../protocol/schemaBuilders.ts';
 import type { NodeContext } from '../compile/node.ts';
-import type { BackgroundRun, Turn } from '../compile/turn.ts';
+import type { Turn } from '../compile/turn.ts';
 import { toMessages } from '../projection/tokenBudget.ts';
 import { completeAside } from './sideInference.ts';
 
@@ -22,90 +23,85 @@ export type SummaryParams = FromSchema<ReturnType<typeof partialObject<typeof su
 const instructionTokens = 192;
 const minLineTokens = 64;
 
-/** Makes the running summary of one node, with the model of the node and in a sequence of its own. */
-export class Summarizer {
-  readonly #lease: ModelLease;
-  readonly #nodeName: string;
-  readonly #maxTokens: number;
-
-  /** Warns when the context has no room for so long a summary: it is shorter then. */
-  constructor(lease: ModelLease, { nodeName, warn }: Pick<NodeContext, 'nodeName' | 'warn'>, maxTokens: number) {
-    const { contextSize } = lease.model;
-    const allowed = Math.max(16, Math.floor((contextSize - instructionTokens - minLineTokens) / 2));
-    if (maxTokens > allowed)
-      warn(
-        `${nodeName}.params.summary_tokens is ${maxTokens}, and a context of ${contextSize} tokens has room for ${allowed}: the summary has no more; lower it, or raise context_size`,
-      );
-    this.#lease = lease;
-    this.#nodeName = nodeName;
-    this.#maxTokens = Math.min(maxTokens, allowed);
-  }
-
-  /** Adds interactions to the summary in the background. Until then, and if that fails, prompts have the old one. */
-  schedule(turn: Turn, due: readonly Interaction[]): void {
+/**
+ * Makes the running summary of one node, with the model of the node and in a sequence of its own. Warns when the context has
+ * no room for so long a summary: it is shorter then.
+ * @returns what adds interactions to it in the background. Until then, and if that fails, prompts have the old one.
+ */
+export function createSummarizer(
+  lease: ModelLease,
+  { nodeName, warn }: Pick<NodeContext, 'nodeName' | 'warn'>,
+  wantedTokens: number,
+): (turn: Turn, due: readonly Interaction[]) => void {
+  const { model } = lease;
+  const { contextSize } = model;
+  const allowed = Math.max(16, Math.floor((contextSize - instructionTokens - minLineTokens) / 2));
+  if (wantedTokens > allowed)
+    warn(
+      `${nodeName}.params.summary_tokens is ${wantedTokens}, and a context of ${contextSize} tokens has room for ${allowed}: the summary has no more; lower it, or raise context_size`,
+    );
+  const maxTokens = Math.min(wantedTokens, allowed);
+  return (turn, due) => {
     if (due.length === 0) return;
-    const planned = turn.summaries.get(this.#nodeName);
-    turn.later(`the summary of ${this.#nodeName}`, async (run) => {
-      let summary = turn.summaries.get(this.#nodeName);
+    const planned = turn.summaries.get(nodeName);
+    turn.later(`the summary of ${nodeName}`, async ({ signal, schedule }) => {
+      let summary = turn.summaries.get(nodeName);
       const known = summary?.last ? due.indexOf(summary.last) : -1;
       if (known < 0 && summary !== planned) return;
       let rest = due.slice(known + 1);
-      while (rest.length > 0 && !run.signal.aborted) {
-        const { lines, count } = await this.#nextLines(rest);
+      while (rest.length > 0 && !signal.aborted) {
+        const { lines, count } = await nextLines(model, rest, maxTokens);
         // That of a saved dialog may be longer than its model has been allowed here.
-        const former = await this.#cut(summary?.text ?? '', this.#maxTokens);
-        const text = await this.#summarise(former, lines, run);
-        if (run.signal.aborted) return;
+        const former = await cutText(model, summary?.text ?? '', maxTokens);
+        const { text } = await completeAside({
+          lease,
+          label: `${nodeName}.summary`,
+          system: instruction(maxTokens),
+          user: `${former === '' ? '' : `Summary so far:\n${former}\n\n`}New lines:\n${lines}\n\nThe new summary:`,
+          maxTokens,
+          signal,
+          schedule,
+        });
+        if (signal.aborted) return;
+        if (text === '') throw new Fault('INFERENCE_FAILED', noSummary);
         summary = { text, interactions: (summary?.interactions ?? 0) + count, last: rest[count - 1] };
-        turn.summaries.set(this.#nodeName, summary);
+        turn.summaries.set(nodeName, summary);
         rest = rest.slice(count);
       }
     });
-  }
+  };
+}
 
-  /** As many of the interactions as one prompt has room for, at least one, as lines; a very long one is cut. */
-  async #nextLines(interactions: readonly Interaction[]): Promise<{ readonly lines: string; readonly count: number }> {
-    const { contextSize, overhead } = this.#lease.model;
-    const fixed = 2 * this.#maxTokens + instructionTokens + overhead.prompt + 2 * overhead.message;
-    const room = Math.max(16, contextSize - fixed);
-    const lines: string[] = [];
-    let tokens = 0;
-    for (const interaction of interactions) {
-      const text = toMessages(interaction)
-        .map((message) => `${speakers[message.role]}: ${message.text}`)
-        .join('\n');
-      const [size = 0] = await this.#lease.model.count([text]);
-      tokens += size + 1;
-      if (tokens > room && lines.length > 0) break;
-      lines.push(tokens > room ? await this.#cut(text, room) : text);
-    }
-    return { lines: lines.join('\n'), count: lines.length };
+/** As many of the interactions as one prompt has room for, at least one, as lines; a very long one is cut. */
+async function nextLines(model: Model, interactions: readonly Interaction[], maxTokens: number) {
+  const { contextSize, overhead } = model;
+  const fixed = 2 * maxTokens + instructionTokens + overhead.prompt + 2 * overhead.message;
+  const room = Math.max(16, contextSize - fixed);
+  const lines: string[] = [];
+  let tokens = 0;
+  for (const interaction of interactions) {
+    const text = toMessages(interaction)
+      .map((message) => `${speakers[message.role]}: ${message.text}`)
+      .join('\n');
+    const [size = 0] = await model.count([text]);
+    tokens += size + 1;
+    if (tokens > room && lines.length > 0) break;
+    lines.push(tokens > room ? await cutText(model, text, room) : text);
   }
+  return { lines: lines.join('\n'), count: lines.length };
+}
 
-  /** The beginning of a text that has at most so many tokens. */
-  async #cut(text: string, tokens: number): Promise<string> {
-    for (let cut = text; ;) {
-      const [size = 0] = await this.#lease.model.count([cut]);
-      if (size <= tokens || cut === '') return cut;
-      // A model may have stopped counting.
-      cut = cut.slice(0, Math.floor(cut.length * Math.max(0, Math.min(0.9, tokens / size))));
-    }
-  }
-
-  async #summarise(former: string, lines: string, { signal, schedule }: BackgroundRun): Promise<string> {
-    const { text } = await completeAside({
-      lease: this.#lease,
-      label: `${this.#nodeName}.summary`,
-      system: instruction(this.#maxTokens),
-      user: `${former === '' ? '' : `Summary so far:\n${former}\n\n`}New lines:\n${lines}\n\nThe new summary:`,
-      maxTokens: this.#maxTokens,
-      signal,
-      schedule,
-    });
-    if (text !== '' || signal.aborted) return text;
-    throw new Fault('INFERENCE_FAILED', 'the model wrote no summary; choose another model, or raise summary_tokens');
+/** The beginning of a text that has at most so many tokens. */
+async function cutText(model: Model, text: string, tokens: number): Promise<string> {
+  for (let cut = text; ;) {
+    const [size = 0] = await model.count([cut]);
+    if (size <= tokens || cut === '') return cut;
+    // A model may have stopped counting.
+    cut = cut.slice(0, Math.floor(cut.length * Math.max(0, Math.min(0.9, tokens / size))));
   }
 }
+
+const noSummary = 'the model wrote no summary; choose another model, or raise summary_tokens';
 
 const speakers = { user: 'User', assistant: 'Assistant', system: 'Note' } as const;
 
