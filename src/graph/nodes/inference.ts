@@ -1,5 +1,5 @@
 import { Fault } from '../../protocol/fault.ts';
-import type { KnowledgeBlock, Turn } from '../compile/turn.ts';
+import type { BackgroundRun, KnowledgeBlock, Turn } from '../compile/turn.ts';
 import type {
   AnswerScores,
   Completion,
@@ -124,8 +124,7 @@ export class InferenceRunner implements AsyncDisposable {
     emit(filter.flush());
     const { reasoning, content, toolMessages } = splitReply(completion.text, replyMarks);
     if (reasoning !== '') turn.emitEvent('reasoning', { text: reasoning });
-    const event = inferenceEvent(completion, sampling, this.lease.name, notes);
-    if (event) turn.emitEvent('inference', event);
+    emitInference(turn, completion, sampling, this.lease.name, notes);
     const facts = { model: this.lease.name, ...notes, ...(reasoning !== '' && { reasoning }) };
     turn.recordInference({ ...completion, ...shown, notes: facts });
     turn.signal.throwIfAborted();
@@ -157,8 +156,7 @@ export class InferenceRunner implements AsyncDisposable {
     });
     const scores = answers.map((answer, index) => ({ answer, score: result.scores[index] }));
     const facts = { ...notes, ...(result.finishReason === 'end' && { scores }) };
-    const event = inferenceEvent(result, undefined, this.lease.name, facts);
-    if (event) turn.emitEvent('inference', event);
+    emitInference(turn, result, undefined, this.lease.name, facts);
     turn.recordInference({ ...result, ...shown, notes: { model: this.lease.name, ...facts } });
     turn.signal.throwIfAborted();
     return result;
@@ -253,16 +251,17 @@ interface InferenceNotes {
   readonly [fact: string]: unknown;
 }
 
-/** The payload of the NodeEvent `inference`; undefined without a transcript. @param sampling undefined: scored. */
-export function inferenceEvent(
+/** Sends the NodeEvent `inference`, if there is a transcript. @param sampling undefined: scored. */
+export function emitInference(
+  turn: Pick<BackgroundRun, 'emitEvent'>,
   { transcript, tokens, timings, finishReason }: InferenceResult,
   sampling: SamplingParams | undefined,
   model: string,
   { tool_call_format: format, ...facts }: InferenceNotes,
-): object | undefined {
-  if (!transcript) return undefined;
+): void {
+  if (!transcript) return;
   const { queuedMs: queued_ms, firstTokenMs: first_token_ms, totalMs: total_ms } = timings;
-  return {
+  turn.emitEvent('inference', {
     ...facts,
     model,
     ...(format !== undefined && { format }),
@@ -272,7 +271,7 @@ export function inferenceEvent(
     ...(sampling && { sampling }),
     tokens,
     timings: { queued_ms, first_token_ms, total_ms },
-  };
+  });
 }
 
 /** @param pointer the parameter that needs a grammar. @throws InvalidParams when the model cannot decode by one. */

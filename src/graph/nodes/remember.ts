@@ -3,7 +3,6 @@ import { tryParseJson } from '../../base/jsonTypes.ts';
 import { memoizedByKey } from '../../base/memoized.ts';
 import { answerGrammar, ruleFromSchema } from '../../chat/grammar/jsonSchema/fromSchema.ts';
 import type { CallGrammar } from '../../chat/grammar/rule.ts';
-import type { ModelLease } from '../../inference/models/pool/lease.ts';
 import { describeError, Fault } from '../../protocol/fault.ts';
 import { createReader, type FromSchema } from '../../protocol/schema.ts';
 import { boolean, closedObject, integer, string } from '../../protocol/schemaBuilders.ts';
@@ -14,9 +13,9 @@ import type { BackgroundRun, InferenceRecord, Turn } from '../compile/turn.ts';
 import type { Hit } from '../retrieval/retriever.ts';
 import type { StringStorage } from '../storage/stringStorage.ts';
 import { type FactSource, isAbout, isSameFact, speakerFinder } from './factSources.ts';
-import { inferenceEvent, inferenceParams, requireGrammars, resolveModel } from './inference.ts';
+import { emitInference, inferenceParams, requireGrammars, resolveModel } from './inference.ts';
 import { oneLine } from './route.ts';
-import { completeAside } from './sideInference.ts';
+import { completeAside, type SideInference } from './sideInference.ts';
 import { resolveKnowledge } from './stringParams.ts';
 
 // Of a fact, in characters and about so many tokens.
@@ -98,7 +97,7 @@ export const remember = defineNode({
       const { max_facts: maxFacts, replace } = settings.current;
       const lines = sourcesOf(turn, count);
       const kept = replace ? await keptFacts(lines.map(({ text }) => text).join('\n'), run.signal) : [];
-      const reply = await askForFacts(turn, { lines, kept, maxFacts, system, lease, nodeName, run });
+      const reply = await askForFacts(turn, { lines, kept, maxFacts, system, lease, label: nodeName, run });
       if (!reply) return;
       const changes = judgeFacts(reply.slice(0, maxFacts), kept, lines);
       if (changes.length === 0) return;
@@ -190,19 +189,17 @@ type Fact = FromSchema<typeof factsSchema>['facts'][number];
 
 const readFacts = createReader(factsSchema);
 
-interface FactRequest {
+interface FactRequest extends Pick<SideInference, 'lease' | 'label' | 'system'> {
   readonly lines: readonly FactSource[];
   readonly kept: readonly Hit[];
   readonly maxFacts: number;
-  readonly system: string;
-  readonly lease: ModelLease;
-  readonly nodeName: string;
   readonly run: FactRun;
 }
 
 /** Asks the model for facts. @returns undefined when it was stopped. @throws Fault INFERENCE_FAILED for what is no list. */
 async function askForFacts(turn: Turn, request: FactRequest): Promise<readonly Fact[] | undefined> {
-  const { lines, kept, maxFacts, system, lease, nodeName, run } = request;
+  const { lines, kept, maxFacts, run, ...side } = request;
+  const { lease } = side;
   const maxTokens = tokensPerFact * maxFacts + 32;
   const room = Math.max(256, charactersPerToken * (lease.model.contextSize - maxTokens - reservedTokens));
   const written = (isNew: boolean): readonly string[] =>
@@ -223,9 +220,7 @@ async function askForFacts(turn: Turn, request: FactRequest): Promise<readonly F
     kept.length > 0 ? ['"replaces" is the number of the known fact that a fact contradicts or repeats, else 0.'] : [];
   const { signal, schedule } = run;
   const completion = await completeAside({
-    lease,
-    label: nodeName,
-    system,
+    ...side,
     user: [...parts, ...replacing].join('\n').trimEnd(),
     maxTokens,
     signal,
@@ -236,8 +231,7 @@ async function askForFacts(turn: Turn, request: FactRequest): Promise<readonly F
     transcript: turn.diagnostics,
   });
   run.record?.({ ...completion, dropped: 0, notes: { model: lease.name } });
-  const event = inferenceEvent(completion, completion.sampling, lease.name, {});
-  if (event) run.emitEvent('inference', event);
+  emitInference(run, completion, completion.sampling, lease.name, {});
   if (signal.aborted) return undefined;
   const reading = readFacts(tryParseJson(completion.text));
   if (reading.ok) return reading.value.facts;
