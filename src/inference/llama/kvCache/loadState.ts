@@ -13,9 +13,9 @@ import type { StateFile, StateFiles } from '../cacheFiles.ts';
 export async function loadState(cache: LlamaContextSequence, path: string, spare: StateFiles): Promise<boolean> {
   const { isRecurrent, isHybrid } = cache.model.fileInsights;
   const { totalSequences } = cache.context;
-  await using file = await openFile(path);
-  const isAsSaved = isRecurrent || (await readStreamCount(file.handle)) === totalSequences;
-  const copying = isAsSaved ? undefined : copyWithStreams(file.handle, totalSequences, { isHybrid, spare });
+  await using file = await open(path);
+  const isAsSaved = isRecurrent || (await readStreamCount(file)) === totalSequences;
+  const copying = isAsSaved ? undefined : copyWithStreams(file, totalSequences, { isHybrid, spare });
   const copy = await copying?.catch(() => undefined);
   if (!isAsSaved && !copy) return false;
   try {
@@ -39,10 +39,10 @@ async function copyWithStreams(
   const copy = await spare.reserve(size + caches.length * (streams + 1) * wordBytes, () => undefined);
   if (!copy) return undefined;
   try {
-    await using target = await openFile(copy.path, 'w');
+    await using target = await open(copy.path, 'w', 0o600);
     for (const part of partsWithStreams(caches, streams, size)) {
-      if (Buffer.isBuffer(part)) await target.handle.appendFile(part);
-      else await copyRange(source, target.handle, part);
+      if (Buffer.isBuffer(part)) await target.appendFile(part);
+      else await copyRange(source, target, part);
     }
     return copy;
   } catch (error) {
@@ -77,12 +77,6 @@ function word(value: number): Buffer {
   const bytes = Buffer.alloc(wordBytes);
   bytes.writeUInt32LE(value);
   return bytes;
-}
-
-/** Opens a file that only its owner can read, and closes it when it is disposed of. */
-async function openFile(path: string, flags = 'r'): Promise<AsyncDisposable & { readonly handle: FileHandle }> {
-  const handle = await open(path, flags, 0o600);
-  return { handle, [Symbol.asyncDispose]: () => handle.close() };
 }
 
 const copyBytes = 2 ** 20;
