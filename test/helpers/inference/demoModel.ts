@@ -12,7 +12,7 @@ import {
 import { commonPrefixLength } from '../../../src/base/commonPrefix.ts';
 import { type SamplingParams, defaultSampling } from '../../../src/inference/contract/samplingParams.ts';
 import { DrawSeeds } from '../../../src/inference/llama/sampling/drawSeeds.ts';
-import { type DrawWatcher, watchCandidates } from '../../../src/inference/llama/sampling/candidates.ts';
+import { watchCandidates } from '../../../src/inference/llama/sampling/candidates.ts';
 import { samplingOptions } from '../../../src/inference/llama/sampling/samplingOptions.ts';
 import { createTokenBiases } from '../../../src/inference/llama/sampling/samplingOptions.ts';
 import { Tokenizer } from '../../../src/inference/decoding/tokenizer.ts';
@@ -32,7 +32,7 @@ export interface DemoRequest {
 }
 
 /** One slot of a test server: a sequence of the demo model. One request runs in it at a time. */
-export class DemoSlot implements DrawWatcher {
+export class DemoSlot {
   readonly isChoosing = true;
   readonly #sequence: LlamaContextSequence;
   readonly #model: DemoModel;
@@ -117,7 +117,7 @@ export class DemoSlot implements DrawWatcher {
     const stop = new DrawSeeds(sampling.seed).applyTo(this.#sequence);
     try {
       const tokens = this.#sequence.evaluate(prompt.slice(reused), {
-        ...samplingOptions(sampling, { context, model, biases }),
+        ...samplingOptions(sampling, context, model, biases),
         ...(state && { grammarEvaluationState: state }),
         yieldEogToken: true,
       });

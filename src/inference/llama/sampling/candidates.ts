@@ -1,4 +1,5 @@
 import type { LlamaContextSequence, LlamaModel, Token } from 'node-llama-cpp';
+import type { Sampler } from './sampler.ts';
 import { type NativeMethod, type NativeSample, patchMethod } from '../nativePatches.ts';
 
 type Draws = Token | null | undefined;
@@ -17,13 +18,8 @@ export type DecodeTokens = (
 const maxCandidates = 40;
 const maxRareCandidates = 4000;
 
-/** Who watches what its tokens are drawn from. */
-export interface DrawWatcher {
-  /** Whether it counts which tokens are most probable next. */
-  readonly isChoosing: boolean;
-  /** The most probable tokens, set before the one that was drawn is returned; undefined where they cannot be read. */
-  candidates: ReadonlyMap<Token, number> | undefined;
-}
+/** Who watches what its tokens are drawn from: its candidates are set before the one that was drawn is returned. */
+type DrawWatcher = Pick<Sampler, 'isChoosing' | 'candidates'>;
 
 interface NativeSampler {
   applyConfig(config: object): void;

@@ -49,7 +49,7 @@ export async function decode(options: DecodeLoopOptions): Promise<FinishReason |
   };
   const speculation = speculationOf(options, take);
   const tokens = cache.evaluate(context.slice(cache.nextTokenIndex), {
-    ...samplingOptions(sampling, { context, model: cache.model, biases: createTokenBiases(sampling, tokenizer) }),
+    ...samplingOptions(sampling, context, cache.model, createTokenBiases(sampling, tokenizer)),
     // Called inside node-llama-cpp's sampling, where nothing may throw.
     grammarEvaluationState: () => sampler.grammar,
     yieldEogToken: true,

@@ -6,7 +6,6 @@ import { mayBeginCall, openChoice, type OpenChoice } from '../../decoding/tokenC
 import type { GenerationStart } from '../../decoding/sequencePrompts.ts';
 import { endsMidCharacter, StreamingDetokenizer } from '../../decoding/streamingDetokenizer.ts';
 import type { PromptRenderer } from '../promptRenderer.ts';
-import type { DrawWatcher } from './candidates.ts';
 import type { GrammarCache } from './grammarCache.ts';
 import { defaultReplyMarks, type ReplyMarks, tagsOf } from '../../../chat/replyMarks.ts';
 import { MarkSearch } from '../../../chat/markSearch.ts';
@@ -25,11 +24,11 @@ type SampledText = Pick<GrammarEntry, 'before' | 'inside'>;
  * without sampling (jump-forward decoding), and so is the end of reasoning whose budget is spent. `DecodingState` has the
  * states.
  */
-export class Sampler implements DrawWatcher {
+export class Sampler {
   readonly text: StreamingDetokenizer;
   /** What of the text was chosen, as far as it may be a part of a call; undefined: it is not asked for. */
   readonly choices: OpenChoice[] | undefined;
-  /** The most probable tokens, of which the next one to accept was sampled; undefined: they do not count. */
+  /** The most probable tokens, of which the next one to accept was sampled; undefined: they do not count, or cannot be read. */
   candidates: ReadonlyMap<Token, number> | undefined;
   /** The grammar that the next token has to fit; undefined: unconstrained. */
   grammar: LlamaGrammarEvaluationState | undefined;

@@ -4,18 +4,15 @@ import { sumBiases } from '../../decoding/logitBias.ts';
 import type { Tokenizer } from '../../decoding/tokenizer.ts';
 import { dryPenalties, findBreakers } from './dryPenalty.ts';
 
-/** What sampling looks at besides the logits. */
-export interface SamplingContext {
-  /** All tokens so far, prompt first; generated ones are appended. */
-  readonly context: readonly Token[];
-  readonly model: LlamaModel;
-  readonly biases: TokenBiases | undefined;
-}
-
-/** Sampling parameters as options of node-llama-cpp. The seed is none of them: see `DrawSeeds`. */
+/**
+ * Sampling parameters as options of node-llama-cpp. The seed is none of them: see `DrawSeeds`.
+ * @param context all tokens so far, prompt first; generated ones are appended.
+ */
 export function samplingOptions(
   sampling: SamplingParams,
-  { context, model, biases }: SamplingContext,
+  context: readonly Token[],
+  model: LlamaModel,
+  biases: TokenBiases | undefined,
 ): SequenceEvaluateOptions {
   return {
     temperature: sampling.temperature,
