@@ -206,8 +206,8 @@ function reductionNotes(wanted: ContextSettings, fitted: ContextSettings, isRequ
 /** @throws Fault MODEL_LOAD_FAILED when a context does not fit in what the limits leave for it. */
 function assertContextFits({ slots, contextSize, context }: FittedContext, within: MemoryUse): void {
   if (isWithin(context, within)) return;
-  const of = context.ram > within.ram ? (['ram', '--memory-limit'] as const) : (['vram', '--vram-limit'] as const);
-  const [part, flag] = of;
+  const [part, flag] =
+    context.ram > within.ram ? (['ram', '--memory-limit'] as const) : (['vram', '--vram-limit'] as const);
   throw new Fault(
     'MODEL_LOAD_FAILED',
     `in addition to its weights, ${slots} slot of ${contextSize} tokens needs ${ceilMegabytes(context[part])} MB, and ` +

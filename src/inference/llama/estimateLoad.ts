@@ -3,7 +3,6 @@ import { describeError, Fault } from '../../protocol/fault.ts';
 import type { LoadOptions } from '../contract/engine.ts';
 import { addMemory, type LoadPlan, type MemoryUse, subtractMemory } from '../contract/memory.ts';
 import {
-  type ContextPlan,
   minContextSize,
   fitContext,
   planContext,
@@ -60,18 +59,7 @@ export async function checkFiles(file: string, loras: LoadOptions['loras'] = [])
 }
 
 /** The library's estimates of a load, by the number of layers on the card. */
-export interface LoadEstimates {
-  readonly totalLayers: number;
-  readonly weights: (gpuLayers: number) => Promise<MemoryUse>;
-  /** The context that is asked for. */
-  readonly context: (gpuLayers: number) => ContextPlan;
-}
-
-export async function readEstimates(
-  llama: Llama,
-  { file, loraBytes }: PlannedFile,
-  options: LoadOptions,
-): Promise<LoadEstimates> {
+export async function readEstimates(llama: Llama, { file, loraBytes }: PlannedFile, options: LoadOptions) {
   const { within = unlimitedMemory, signal } = options;
   const info = await readGgufFileInfo(file, { sourceType: 'filesystem', ...(signal && { signal }) });
   const insights = await GgufInsights.from(info, llama);
@@ -80,11 +68,12 @@ export async function readEstimates(
   const trained = insights.trainContextSize ?? Infinity;
   return {
     totalLayers: insights.totalLayers,
-    async weights(gpuLayers) {
+    async weights(gpuLayers: number): Promise<MemoryUse> {
       const use = await insights.estimateModelResourceRequirementsV2({ gpuLayers, ...mapping });
       return addMemory(toMemoryUse(use), loraMemory(loraBytes, gpuLayers));
     },
-    context: (gpuLayers) => planContext(insights, { trained, gpuLayers }, options),
+    /** The context that is asked for. */
+    context: (gpuLayers: number) => planContext(insights, { trained, gpuLayers }, options),
   };
 }
 
@@ -96,7 +85,7 @@ export async function readEstimates(
 export async function chooseLayers(
   llama: Llama,
   { gpuLayers = 'auto', slots, within = unlimitedMemory }: LoadOptions,
-  read: () => Promise<LoadEstimates>,
+  read: () => ReturnType<typeof readEstimates>,
 ): Promise<number> {
   if ((await cardsOf(llama)).length === 0) return 0;
   if (gpuLayers !== 'auto') return gpuLayers;

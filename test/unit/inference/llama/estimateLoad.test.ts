@@ -1,7 +1,7 @@
 import type { Llama } from 'node-llama-cpp';
 import { describe, expect, it } from 'vitest';
 import type { LoadOptions } from '../../../../src/inference/contract/engine.ts';
-import { chooseLayers, type LoadEstimates } from '../../../../src/inference/llama/estimateLoad.ts';
+import { chooseLayers, type readEstimates } from '../../../../src/inference/llama/estimateLoad.ts';
 
 const cardWith = (free: number, names: readonly string[] = ['A card']): Llama =>
   ({
@@ -12,7 +12,7 @@ const cardWith = (free: number, names: readonly string[] = ['A card']): Llama =>
   }) as unknown as Llama;
 
 /** Ten layers of 100 bytes each; a token of a slot takes a byte for each layer on the card. */
-const estimates: LoadEstimates = {
+const estimates: Awaited<ReturnType<typeof readEstimates>> = {
   totalLayers: 10,
   weights: async (layers) => ({ ram: 0, vram: 100 * layers }),
   context: (layers) => ({
