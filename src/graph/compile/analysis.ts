@@ -2,14 +2,11 @@ import type { NodePlan } from './createNodes.ts';
 import type { NodeEffects } from './node.ts';
 
 /** A node of a graph, as the warnings and the audit see it. */
-export interface AnalysedNode {
+export interface AnalysedNode extends Pick<NodePlan, 'exits' | 'targets'> {
   readonly name: string;
   readonly type: string;
-  readonly exits: readonly string[];
   /** The exits that it never takes with its parameters. */
   readonly unusedExits: readonly string[];
-  /** Target of each exit; an exit without one ends the turn. */
-  readonly targets: ReadonlyMap<string, string>;
   /** undefined: its type does not declare them. */
   readonly effects: NodeEffects | undefined;
   /** Whether its type has the parameter `hold`. */

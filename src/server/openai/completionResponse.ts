@@ -5,13 +5,9 @@ import type { CompletionEnd, CompletionOutput } from './completion.ts';
 import type { SendBuffer } from '../sendBuffer.ts';
 import type { ApiError } from './apiError.ts';
 
-interface CompletionHead {
-  readonly id: string;
-  readonly created: number;
-  readonly model: string;
-}
+type CompletionHead = ReturnType<typeof newHead>;
 
-export const newHead = (model: string): CompletionHead => ({
+export const newHead = (model: string) => ({
   id: `chatcmpl-${randomUUID()}`,
   created: Math.floor(Date.now() / 1000),
   model,
