@@ -84,7 +84,7 @@ export async function decode(options: DecodeLoopOptions): Promise<FinishReason |
       }
       isPrompt = false;
       const first = sampled.done ? undefined : sampled.value;
-      const { drawn, taken = [] }: DrawnTokens = (await speculation?.end(first, options.step)) ?? { drawn: first };
+      const { drawn, taken = [] }: DrawnTokens = (await speculation?.end(first)) ?? { drawn: first };
       if (sampler.finishReason) return sampler.finishReason;
       if (sampled.done || (drawn !== undefined && tokenizer.endsGeneration(drawn))) return 'end';
       appended = drawn === undefined ? taken : await take(drawn);
@@ -100,7 +100,7 @@ export async function decode(options: DecodeLoopOptions): Promise<FinishReason |
 
 /** The speculation of a generation, where it is wanted and the KV cache can be cut back. */
 function speculationOf(options: DecodeLoopOptions, take: (token: Token) => Promise<Token[]>): Speculation | undefined {
-  const { run, context, tokenizer, sampler, throttle } = options;
+  const { run, context, tokenizer, sampler, throttle, step } = options;
   const { cache } = run.slot;
   if (options.sampling.speculate !== 'prompt' || cache.needsCheckpoints) return undefined;
   const isEnd = (token: Token): boolean => tokenizer.endsGeneration(token);
@@ -109,7 +109,7 @@ function speculationOf(options: DecodeLoopOptions, take: (token: Token) => Promi
     throttle.spend(1);
     return sampler.prepare();
   };
-  return new Speculation({ cache, context, isEnd, isOver, take, prepareNext });
+  return new Speculation({ cache, context, step, isEnd, isOver, take, prepareNext });
 }
 
 async function decodeNext<T>(
@@ -141,10 +141,8 @@ function flushAndFinish(sampler: Sampler): FinishReason | undefined {
   return sampler.finishReason;
 }
 
-interface SpeculationOptions {
+interface SpeculationOptions extends Pick<DecodeLoopOptions, 'context' | 'step'> {
   readonly cache: LlamaContextSequence;
-  /** All tokens so far, prompt first. */
-  readonly context: readonly Token[];
   readonly isEnd: (token: Token) => boolean;
   /** Whether no more tokens are to be taken. */
   readonly isOver: () => boolean;
@@ -201,11 +199,10 @@ class Speculation {
   /**
    * Ends a batch, and removes the tokens of a refuted draft from the KV cache.
    * @param first the token that was drawn after the last one of the context; undefined: none.
-   * @param step wraps each use of the engine.
    * @throws what `isOver`, `take` and `prepareNext` throw.
    */
-  async end(first: Token | undefined, step: <T>(step: () => Promise<T>) => Promise<T>): Promise<DrawnTokens> {
-    const { cache, context } = this.#options;
+  async end(first: Token | undefined): Promise<DrawnTokens> {
+    const { cache, context, step } = this.#options;
     const drawnTokens = this.#drawnTokens ?? { drawn: first };
     const failure = this.#failure;
     const start = context.length - (drawnTokens.taken?.length ?? 0);
