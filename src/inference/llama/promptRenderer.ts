@@ -82,14 +82,7 @@ export class PromptRenderer extends TemplateRenderer implements PromptTokenizer 
 }
 
 /** Where later prompts of the same node will differ from a prompt, in tokens from its start; 0 = not known. */
-export interface PromptBoundaries {
-  /** The end of the system message and the tools: the whole dialog may change, for example when it is truncated. */
-  readonly head: number;
-  /** The end of the last finished interaction: the message after it may not stay, or be rendered in another way. */
-  readonly interaction: number;
-  /** The end of the message: the reply may be another one than the generated text. */
-  readonly message: number;
-}
+export type PromptBoundaries = Awaited<ReturnType<typeof findBoundaries>>;
 
 /** Finds boundaries in a prompt by others that differ there. @param tokens of `prompt`. @param tokenize the others. */
 export async function findBoundaries(
@@ -97,7 +90,7 @@ export async function findBoundaries(
   tokens: readonly Token[],
   renderer: PromptRenderer,
   tokenize: (rendered: RenderedPrompt) => Promise<readonly Token[]>,
-): Promise<PromptBoundaries> {
+) {
   const { messages } = prompt;
   const headEnd = messages.findIndex(({ role }) => role !== 'system');
   const interactionEnd = messages.findLastIndex(({ role, toolExchange }) => role === 'assistant' && !toolExchange) + 1;
@@ -115,8 +108,11 @@ export async function findBoundaries(
   };
   const cutAt = (end: number): readonly Message[] => [...messages.slice(0, end), otherMessage(messages[end])];
   return {
+    /** The end of the system message and the tools: the whole dialog may change, for example when it is truncated. */
     head: headEnd < 0 ? 0 : await sharedWith(cutAt(headEnd)),
+    /** The end of the last finished interaction: the message after it may not stay, or be rendered in another way. */
     interaction: await sharedWith(cutAt(Math.max(interactionEnd, headEnd))),
+    /** The end of the message: the reply may be another one than the generated text. */
     message: await sharedWith([...messages.slice(0, messageEnd), reply, next]),
   };
 }
