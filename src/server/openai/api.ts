@@ -14,7 +14,7 @@ import type { Embeddings } from '../../inference/contract/model.ts';
 import { Fault } from '../../protocol/fault.ts';
 import { isObject } from '../../base/jsonTypes.ts';
 import { purposeProblem } from '../../inference/models/catalogue/catalogue.ts';
-import { createReader, type FromSchema } from '../../protocol/schema.ts';
+import { createReader } from '../../protocol/schema.ts';
 import { closedObject } from '../../protocol/schemaBuilders.ts';
 
 export interface ApiOptions {
@@ -218,8 +218,6 @@ const embeddingsSchema = closedObject(['model', 'input'], {
   user: { type: 'string', description: 'It is not read.' },
 });
 
-type EmbeddingsRequest = FromSchema<typeof embeddingsSchema>;
-
 const readFields = createReader(embeddingsSchema);
 
 /** The response of POST /v1/embeddings. @throws ApiError for a field, the Fault of a load, the signal's reason. */
@@ -228,7 +226,10 @@ async function createEmbeddings(
   { pools: { 'llama-cpp': pool } }: Pick<ServerContext, 'pools'>,
   signal: AbortSignal,
 ): Promise<object> {
-  const { model: name, input, encoding_format: encoding, dimensions } = readEmbeddingsRequest(body);
+  if (!isObject(body)) throw invalidBody('must be a JSON object, with model and input');
+  const given = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
+  const request = unwrapBody(readFields(given), embeddingsSchema);
+  const { model: name, input, encoding_format: encoding, dimensions } = request;
   const texts = readInput(input);
   const problem = purposeProblem(pool.entry(name), 'embedding', pool.catalogue);
   if (problem !== undefined) throw invalidField('model', problem, 'invalid_value');
@@ -251,12 +252,6 @@ async function createEmbeddings(
   };
 }
 
-function readEmbeddingsRequest(body: unknown): EmbeddingsRequest {
-  if (!isObject(body)) throw invalidBody('must be a JSON object, with model and input');
-  const given = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
-  return unwrapBody(readFields(given), embeddingsSchema);
-}
-
 function readInput(input: unknown): readonly string[] {
   const invalid = (param: string, message: string): ApiError => invalidField(param, message, 'invalid_value');
   const list: readonly unknown[] = Array.isArray(input) ? input : [input];
@@ -272,7 +267,7 @@ function readInput(input: unknown): readonly string[] {
   });
 }
 
-function encode(vector: Float32Array, encoding: EmbeddingsRequest['encoding_format']): readonly number[] | string {
+function encode(vector: Float32Array, encoding: 'float' | 'base64'): readonly number[] | string {
   if (encoding === 'float') return [...vector];
   const bytes = Buffer.alloc(4 * vector.length);
   for (const [index, value] of vector.entries()) bytes.writeFloatLE(value, 4 * index);
