@@ -44,7 +44,7 @@ function* memberIssues(members: JsonObject, schema: ResolvedSchema, path: string
     const isLeftOut = value === null && property && (property.defaults?.includes(null) || !required.has(name));
     if (isLeftOut) continue;
     if (property) yield* valueIssues(value, property, pathOf(name));
-    else if (!additionalProperties)
+    else if (!additionalProperties && !required.has(name))
       yield issue('unexpected_param', pathOf(name), `${pathOf(name)} is no parameter of the tool`);
   }
 }

@@ -71,6 +71,12 @@ describe('the validation of a call', () => {
       ['unexpected_param to.street'],
     ],
     [
+      'accepts a required parameter that has no schema',
+      createTool({ parameters: { type: 'object', properties: {}, required: ['text', 'more'] } }),
+      { text: 'x', other: 1 },
+      ['missing_param more', 'unexpected_param other'],
+    ],
+    [
       'finds keys that every object has',
       tool,
       '{"text": "x", "constructor": 1, "__proto__": 2}',
