@@ -283,6 +283,20 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
   });
 
   it.each([
+    ['the client shows', 'alphabeta'],
+    ['later prompts show', 'alpha\\nbeta$'],
+  ])('a guardrail on the answer reads the texts of two nodes as %s them', async (_, pattern) => {
+    await using client = await connect();
+    const say = (line: string, next: string) => {
+      return { type: 'CannedResponse', params: { inline_strings: [line] }, exits: { default: next } };
+    };
+    const guard = { type: 'Guardrail', params: { watch: 'answer', inline_strings: ['gamma', pattern] } };
+    const graph = { start_node: 'one', nodes: { one: say('alpha', 'two'), two: say('beta', 'guard'), guard } };
+    const turn = await client.sendMessage(await client.createAgent(graph), 'hello');
+    expect(turn).toMatchObject({ text: 'alphabeta', steps: 'one:default two:default guard:triggered' });
+  });
+
+  it.each([
     ['first', ['a', 'a', 'a']],
     ['in_turn', ['a', 'b', 'a']],
   ])('a canned response sends its lines with the strategy %s', async (selection_strategy, lines) => {

@@ -107,7 +107,11 @@ export class RunningTurn implements WalkedTurn {
   }
 
   get answer(): string {
-    return this.#answer.text;
+    return this.#answer.text('\n');
+  }
+
+  get shownAnswer(): string {
+    return this.#answer.text('');
   }
 
   /** Frames name the node from now on. */

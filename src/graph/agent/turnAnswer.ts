@@ -30,9 +30,9 @@ export class TurnAnswer {
     return joinTexts(this.#sent);
   }
 
-  /** What was sent, and what is held back, strings in fields included. */
-  get text(): string {
-    const sent = joinTexts(this.#held ? [...this.#sent, this.#held] : this.#sent);
+  /** What was sent, and what is held back, strings in fields included. @param between stands between texts of nodes. */
+  text(between: '\n' | ''): string {
+    const sent = joinTexts(this.#held ? [...this.#sent, this.#held] : this.#sent, between);
     const fields = [...(this.#held?.fields.values() ?? [])].filter((value) => typeof value === 'string');
     return [sent, ...fields].join('\n');
   }
@@ -93,9 +93,9 @@ export function textFrames(text: string, kind: 'delta' | 'whole', source: '' | '
 }
 
 // Texts of one node are joined without a separator, texts of different nodes with a line break.
-function joinTexts(texts: readonly NodeText[]): string {
+function joinTexts(texts: readonly NodeText[], between: '\n' | '' = '\n'): string {
   return texts.reduce((joined, { nodeName, text }, index) => {
     const previous = texts[index - 1];
-    return previous && previous.nodeName !== nodeName ? `${joined}\n${text}` : joined + text;
+    return previous && previous.nodeName !== nodeName ? `${joined}${between}${text}` : joined + text;
   }, '');
 }

@@ -140,6 +140,8 @@ export interface Turn {
   readonly knowledge: readonly KnowledgeBlock[];
   /** Text that this turn has sent or holds back so far, held fields included. */
   readonly answer: string;
+  /** The same as clients show it: with nothing between the texts of different nodes, where `answer` has a line break. */
+  readonly shownAnswer: string;
   /** The fields of its answers so far, without the speech; of two with one name the later one. */
   readonly fields: ReadonlyMap<string, JsonValue>;
   /** Sends text of the answer: a delta while it is generated, or a whole text. */

@@ -55,7 +55,9 @@ export const guardrail = defineNode({
     return {
       async run(turn) {
         const { patterns, watch } = settings.current;
-        const index = await patterns.match(watch === 'message' ? turn.message : turn.answer, turn.signal);
+        const texts = watch === 'message' ? [turn.message] : [turn.answer, turn.shownAnswer];
+        let index: number | undefined;
+        for (const text of new Set(texts)) index ??= await patterns.match(text, turn.signal);
         if (index === undefined) return 'not_triggered';
         turn.emitEvent('guardrail_triggered', { index });
         if (forget) turn.forget();
