@@ -31,12 +31,14 @@ interface Members {
 }
 
 function readMembers(
-  { name, description, consequential = false, parameters = [] }: Members,
+  { name, description, consequential = false, parameters: declared = [] }: Members,
   pointer: ToolOrigin['pointer'],
   warn: WarnOfDeclaration,
 ): ReadResult<Tool> {
   const reader = new SchemaReader(warn);
   const place = `${pointer}/parameters`;
+  // OpenAI's `{}`: a function without parameters.
+  const parameters = Object.keys(declared).length > 0 ? declared : [];
   const schema = isList(parameters)
     ? readList(parameters, place, reader)
     : reader.schema(parameters, { pointer: place, path: '', required: true });

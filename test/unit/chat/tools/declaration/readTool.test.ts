@@ -52,8 +52,8 @@ describe('a tool in the form of OpenAI', () => {
     expect(toolOf(declaration).parameters).toEqual(parameters);
   });
 
-  it('has no parameters where it declares none', () => {
-    expect(toolOf(openAi()).parameters).toEqual({ type: 'object', properties: {} });
+  it.each([{}, { parameters: {} }])('has no parameters where it declares none: %j', (members) => {
+    expect(toolOf(openAi(members)).parameters).toEqual({ type: 'object', properties: {} });
   });
 
   it.each<[string, object, boolean]>([
