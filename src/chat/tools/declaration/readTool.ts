@@ -81,7 +81,8 @@ function readParameter(param: ListedParameter, pointer: string, reader: SchemaRe
   if (Object.keys(facts).length > 0) reader.note({ pointer, path: name, required }, facts);
   reader.enumSource(param, { pointer, path: name, required });
   const type = reader.typeName(typeName, `${pointer}/type`);
-  const { enum: values, items } = reader.loose(param, type, pointer) as Pick<ListedParameter, 'enum' | 'items'>;
+  const loose = reader.loose({ ...param, required: undefined }, type, pointer);
+  const { enum: values, items } = loose as Pick<ListedParameter, 'enum' | 'items'>;
   for (const [index, value] of (values ?? []).entries()) {
     // A valid argument can never equal an enum value of another type.
     if (hasJsonType(value, type)) continue;
@@ -295,12 +296,13 @@ type WarnOfKeyword = (keyword: string, message: string) => void;
 
 /**
  * A schema whose keywords say what was meant: numbers and booleans that were written as texts, values of a list's items that
- * stand next to `items`, and `optional`, which JSON Schema does not have.
+ * stand next to `items`, and `optional` or a boolean `required`, which have no effect in a parameter's own schema.
  * @param type its type, with the name of JSON.
  */
 function readLooseKeywords(schema: JsonSchema, type: unknown, warn: WarnOfKeyword): JsonSchema {
   const read = Object.entries(schema).flatMap(([keyword, value]): readonly (readonly [string, unknown])[] => {
-    if (keyword === 'optional') {
+    // As in draft 3; next to `properties` it could mean either object.
+    if (keyword === 'optional' || (keyword === 'required' && typeof value === 'boolean' && !('properties' in schema))) {
       warn(keyword, 'is not used: a parameter is optional if "required" of its object does not name it');
       return [];
     }

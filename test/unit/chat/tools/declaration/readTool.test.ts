@@ -372,7 +372,7 @@ describe('keywords that are no JSON Schema, as people write them,', () => {
       { type: 'array', items: { type: 'string', enum: ['a', 'b'] } },
       'enum',
     ],
-    ['a count as a text', { type: 'array', minItems: '2' }, { type: 'array', minItems: 2 }, 'minItems'],
+    ['a count as a text', { minItems: '2', required: true }, { minItems: 2 }, 'minItems required'],
     ['words that name nothing', { properties: {}, required: ['b'], optional: 'True' }, {}, 'optional required'],
   ])('%s are read as they are meant', (_, declared, meant, keywords) => {
     const [asSchema, warnings] = read(own({ type: 'object', properties: { a: declared } }));
