@@ -86,7 +86,8 @@ function hiddenCalls(text: string, context: DetectionContext, reasoning: Reasoni
   const isUnclosed = reasoning.isUnclosed && context.tags !== commonTags;
   if (!isUnclosed && !implied) return undefined;
   const skipped = isUnclosed ? spans.slice(0, -1) : [];
-  const found = taggedCalls(text, { ...context, skipReasoning: skipSpans(skipped) });
+  const search = isUnclosed ? taggedCalls : findCalls;
+  const found = search(text, { ...context, skipReasoning: skipSpans(skipped) });
   const [first, last] = [found.spans[0], found.spans.at(-1)];
   if (!first || !last) return undefined;
   const isAtEnd = context.tags.skipClosers(text, last.end) === text.trimEnd().length;
