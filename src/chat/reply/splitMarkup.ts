@@ -9,7 +9,13 @@ type Split = readonly [answer: string, unread: readonly MalformedCall[]];
 
 /** Takes markup of calls out of a text without calls, in linear time. @param hasCalls whether there were some. */
 export function splitMarkup(text: string, markup: CallMarkup, hasCalls: boolean, options: TokenOptions): Split {
-  const blocks = new BlockReader(text, markup, options).read();
+  const { cutOffAt } = options;
+  let blocks = new BlockReader(text, markup, options).read();
+  if (cutOffAt !== undefined && !blocks.some(({ start, end }) => start <= cutOffAt && end > cutOffAt)) {
+    const cutOff = { start: cutOffAt, end: text.length, hasMark: false, isRest: false };
+    const before = blocks.filter(({ end }) => end <= cutOffAt);
+    blocks = [...before, { ...cutOff, reason: 'a call is cut off by the end of the text' }];
+  }
   const unread = blocks.filter(({ isRest }) => !(isRest && hasCalls));
   const malformed = unread.map(({ start, end, reason }) => ({ text: text.slice(start, end).trim(), reason }));
   return [withoutRanges(text, blocks), malformed];

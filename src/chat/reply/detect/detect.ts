@@ -44,11 +44,18 @@ export function detect(
   const hidden = found.spans.length > 0 ? undefined : hiddenCalls(text, context, reasoning);
   const { spans, truncatedAt } = hidden ?? found;
   const calls = spans.flatMap((span) => span.calls);
-  const read = closedRanges(text, spans, tags);
-  const blocks = callBlocks(text, read, tools.length > 0);
-  const residual = residualText(text, blocks, spans, tags);
   const truncated = truncatedAt !== undefined;
-  const cutOff = truncated && tags.at(text, truncatedAt) ? withoutEndTokens(text.slice(truncatedAt)) : '';
+  const isCutOff = truncated && tags.at(text, truncatedAt) !== undefined;
+  const lastEnd = spans.at(-1)?.end ?? 0;
+  // After complete calls in the same marks, the rest of the text is the call that is cut off.
+  const whole = isCutOff && lastEnd > truncatedAt ? text.slice(0, lastEnd) : text;
+  const read = closedRanges(whole, spans, tags);
+  const blocks = callBlocks(whole, read, tools.length > 0);
+  // The text from there on, without the calls in it that are complete.
+  const rest = isCutOff ? Math.max(truncatedAt, tags.skipClosers(text, lastEnd)) : text.length;
+  const cutOff = withoutEndTokens(text.slice(skipSeparators(text, rest)));
+  const known = residualText(whole, blocks, spans, tags);
+  const residual = whole === text ? known : `${known}\n${cutOff}`.trim();
   // The model has marks for its calls: without any, next to prose, they are examples or data.
   const isBare =
     tags.hasOwn &&

@@ -43,3 +43,16 @@ it('a mark in a sentence cuts off nothing', () => {
   const text = 'The mark <tool> begins a call. Then {"a": 1} follows.';
   expect(parseReply(text, nativeFormat(linesCalls), { tools })).toMatchObject({ calls: [], content: text });
 });
+
+it.each([
+  ['Python', pythonCalls, '<calls>[note(text="a"), ', 'no'],
+  ['Python, with a semicolon', pythonCalls, '<calls>[note(text="a"); ', 'note'],
+  ['named JSON', namedJsonCalls, '<calls><call>note<args>{"text": "a"}</call>', '<call>no'],
+])(
+  'a reply that is cut off at the start of its second call has no markup in the answer: %s',
+  (_, layout, first, rest) => {
+    const { calls, answer, unread } = parseReply(`Ok, no, wait.\n${first}${rest}`, nativeFormat(layout), { tools });
+    expect(calls.map(({ name }) => name)).toEqual(['note']);
+    expect([answer, unread.map(({ text }) => text)]).toEqual(['Ok, no, wait.', [rest]]);
+  },
+);
