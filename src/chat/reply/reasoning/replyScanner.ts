@@ -88,7 +88,10 @@ export class ReplyScanner {
     if (this.#state === 'header') return this.#header(isComplete);
     const [part, search] = this.#current;
     const found = search.next(this.#pending, this.#next, isComplete);
-    this.#emit(part, typeof found === 'number' ? found : found.start);
+    const rest = isComplete ? this.#pending.slice(this.#next) : '';
+    // The token that starts a message, after which the text ends within the role.
+    const isRestart = hasTag(rest) && this.#marks.restart.startsWith(rest);
+    this.#emit(isRestart ? 'other' : part, typeof found === 'number' ? found : found.start);
     if (typeof found === 'number') return false;
     this.#accept(found);
     return true;

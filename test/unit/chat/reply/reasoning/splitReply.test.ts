@@ -221,6 +221,18 @@ describe('the marks of a model', () => {
     expect(createReasoningSkipper(text)(20)).toBe(20);
   });
 
+  it.each([1, 2, 5, 100])('are no answer where the reply ends before the role of the next message: %i', (length) => {
+    const start = '<|channel|>analysis<|message|>Hm.<|end|>';
+    const hi = '<|start|>assistant<|channel|>commentary<|message|>Hi.<|end|>';
+    for (let end = '<|start|>'.length; end <= '<|start|>assistant'.length; end++) {
+      const filter = new ReasoningFilter(harmonyMarks);
+      const reply = `${start}${hi}${'<|start|>assistant'.slice(0, end)}`;
+      const pieces = reply.match(new RegExp(`[^]{1,${length}}`, 'g')) ?? [];
+      const answer = pieces.map((piece) => filter.push(piece)).join('') + filter.flush();
+      expect([answer, filter.reasoning]).toEqual(['Hi.', 'Hm.']);
+    }
+  });
+
   it('are escaped in the text of a JSON string, also where they started before', () => {
     const escape = markEscaper(channelMarks);
     const isJson = (text: string): boolean => {
