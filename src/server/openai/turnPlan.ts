@@ -69,7 +69,12 @@ export function planFault(error: unknown, { fields }: TurnPlan): unknown {
 /** A warning of the graph of a request in the words of its fields. */
 export const planWarning = (warning: string, { fields }: TurnPlan): string =>
   fields['model']
-    ? warning.replace(/\bsampling\.(?=max_tokens)|(?<=\bmax_tokens)_per_call\b|^answer\.params\./, '')
+    ? warning
+        .replace(
+          /\bsampling\.(?=max_tokens)|(?<=\bmax_tokens)_per_call\b|^answer\.params\.| or (?:retries|format)$/,
+          '',
+        )
+        .replace(/set retries$/, 'choose another model')
     : warning;
 
 const invalid = { status: 400, code: 'invalid_value' } as const;

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { Fault } from '../../../../src/protocol/fault.ts';
-import { planFault, type TurnPlan } from '../../../../src/server/openai/turnPlan.ts';
+import { planFault, planWarning, type TurnPlan } from '../../../../src/server/openai/turnPlan.ts';
 
 const plan = { fields: { tools: '/nodes/answer/params/tools' } } as unknown as TurnPlan;
 
@@ -20,4 +20,16 @@ it('an error of the graph is one of the field that it comes from', () => {
     param: 'tools[0]',
     code: 'invalid_value',
   });
+});
+
+it.each([
+  ['set strict or retries', 'set strict'],
+  ['set retries', 'choose another model'],
+  ['choose another model or format', 'choose another model'],
+  ['raise sampling.max_tokens', 'raise max_tokens'],
+])('a warning that says "%s" names only what a request can have: "%s"', (fix, named) => {
+  const warning = 'answer wrote a call that could not be used: it is no JSON; ';
+  const ofModel = { fields: { model: '/nodes/answer/params/model_name' } } as unknown as TurnPlan;
+  expect(planWarning(warning + fix, ofModel)).toBe(warning + named);
+  expect(planWarning(warning + fix, { ...ofModel, fields: {} })).toBe(warning + fix);
 });
