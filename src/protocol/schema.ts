@@ -17,6 +17,7 @@ export interface Schema {
   readonly items?: Schema;
   readonly minItems?: number;
   readonly maxItems?: number;
+  readonly uniqueItems?: boolean;
   readonly properties?: { readonly [name: string]: Schema };
   readonly required?: readonly string[];
   readonly additionalProperties?: boolean | Schema;
@@ -206,6 +207,8 @@ function describeWrong({ keyword, schema, parentSchema, data, message }: ErrorOb
       const unit = meaning && typeof data === 'string' && /^\s*[\d.]+\s*[a-z%]/i.test(data) ? ` (${meaning})` : '';
       return `must be ${article(String(schema))}${unit}, not ${actual}`;
     }
+    case 'uniqueItems':
+      return `must not have an item twice: ${actual}`;
     case 'pattern':
       return `must fit (${description ?? String(schema)}), not ${actual}`;
     case 'anyOf':

@@ -70,6 +70,7 @@ export const variantSchema = closedObject(['engine'], {
     {
       default: [],
       maxItems: 100,
+      uniqueItems: true,
       items: string(
         {
           maxLength: 200,
@@ -124,7 +125,10 @@ const prefix = { type: 'string', maxLength: 1000, default: '' } as const;
 
 /** JSON Schema of one model in models.json. */
 export const modelSchema = closedObject(['name', 'variants'], {
-  name: string({ minLength: 1, maxLength: 200 }, 'Unique; used everywhere.'),
+  name: string(
+    { minLength: 1, maxLength: 200, pattern: '^[^\\p{Cc}\\u2028\\u2029]*$' },
+    'Unique, in one line; used everywhere.',
+  ),
   description: string({ maxLength: 1000, default: '' }, 'What it is good for.'),
   tool_call_format: string(
     { default: '' },

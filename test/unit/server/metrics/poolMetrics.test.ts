@@ -12,7 +12,7 @@ import type { ModelPool } from '../../../../src/inference/models/pool/pool.ts';
 import { defaultSampling } from '../../../../src/inference/contract/samplingParams.ts';
 import { parseScrape, type Scrape } from '../../../helpers/prometheus.ts';
 
-const specialName = 'a "model"\\of\nmine, {le="1"}';
+const specialName = 'a "model"\\of mine, {le="1"}';
 
 /** An engine whose models report the stats that a test sets, and whose loads can fail. */
 class FakeEngine implements Engine {

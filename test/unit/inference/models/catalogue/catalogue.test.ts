@@ -293,7 +293,17 @@ describe('a catalogue with an invalid entry', () => {
       withSampling('"stop": "x"'),
       '3:102: /models/0/default_sampling/stop must be an array, not "x"',
     ],
+    [
+      'a name of two lines',
+      withModels(model('bad\\nname')),
+      '3:3: /models/0/name must fit (Unique, in one line; used everywhere.), not "bad\\nname"',
+    ],
     // Duplicates.
+    [
+      'a file twice',
+      withFile('"a.gguf"'),
+      '3:56: /models/0/variants/0/files must not have an item twice: ["a.gguf","a.gguf"]',
+    ],
     [
       'a field twice',
       withModels(model('bad', ', "name": "worse"')),
