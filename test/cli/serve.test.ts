@@ -336,6 +336,18 @@ describe('turngraph serve', () => {
     expect(err).toContain('--host 0.0.0.0 can be reached from other machines: set --token or TURNGRAPH_TOKEN');
   });
 
+  it.each(['open\nsesame', ' open sesame', 'open sesame\r\n', 'open\0sesame'])(
+    'refuses a token that no header can carry, and does not print it: %j',
+    async (token) => {
+      const { code, err } = await runCommand(quietArgs, '', { TURNGRAPH_TOKEN: token });
+      expect(code).toBe(1);
+      expect(err).toContain(
+        '--token (TURNGRAPH_TOKEN) has a line break, another control character, or spaces around it',
+      );
+      expect(err).not.toContain('sesame');
+    },
+  );
+
   it('names every option with its default and its variable in its help', async () => {
     const { out, code } = await runCommand(['serve', '--help']);
     expect(code).toBe(0);

@@ -83,6 +83,10 @@ export async function listen(
 }
 
 function assertTokenOrLoopback({ host, token }: ServerOptions): void {
+  const problem =
+    'has a line break, another control character, or spaces around it, which no header carries; remove them';
+  if (token !== token.trim() || /\p{Cc}/u.test(token))
+    throw new Fault('UNAUTHORIZED', `--token (TURNGRAPH_TOKEN) ${problem}`);
   if (token !== '' || isLoopback(host)) return;
   const hint = 'set --token or TURNGRAPH_TOKEN';
   throw new Fault('UNAUTHORIZED', `--host ${host} can be reached from other machines: ${hint}`);
