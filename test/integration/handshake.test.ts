@@ -290,6 +290,11 @@ describe('plain HTTP', () => {
     expect((await fetchPage(`http://127.0.0.1:${open().port}${path}`)).status).toBe(404);
   });
 
+  it('says how to write a % in the name of a graph', async () => {
+    const { body } = await fetchPage(`http://127.0.0.1:${open().port}/graphs/50%`);
+    expect(JSON.parse(body)).toEqual({ error: 'the address /graphs/50% has a % that encodes nothing; write %25' });
+  });
+
   it.each(['POST', 'PUT', 'DELETE', 'OPTIONS'])('answers 405 to %s', async (method) => {
     for (const path of ['/graphs', '/metrics', '/health/live', '/nothing']) {
       const response = await fetch(`http://127.0.0.1:${open().port}${path}`, { method });

@@ -120,7 +120,9 @@ async function readGraph(name: string, { graphs }: ServerContext): Promise<HttpR
   try {
     return { status: 200, body: (await graphs.read(decodeURIComponent(name))) as object };
   } catch (error) {
-    // 404 includes a malformed percent-encoding of the name. A graph that cannot be read now has the system's error as its cause.
+    if (error instanceof URIError)
+      return refusal(404, `the address /graphs/${name} has a % that encodes nothing; write %25`);
+    // A graph that cannot be read now has the system's error as its cause.
     const { code } = Object(Object(error).cause) as { readonly code?: unknown };
     return refusal(typeof code === 'string' ? 503 : 404, describeError(error));
   }
