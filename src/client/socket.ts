@@ -77,7 +77,9 @@ function withParameter(url: string, name: string, value: string): string {
 
 function openNodeSocket(WebSocket: NodeClass, url: string, socketOptions: SocketOptions): WebSocketLike {
   const { subprotocol, token, maxFrameBytes: maxPayload } = socketOptions;
-  const headers = token ? { authorization: `Bearer ${token}` } : {};
+  // Each character of a header is a byte: those of UTF-8.
+  const bytes = String.fromCharCode(...new TextEncoder().encode(token));
+  const headers = token ? { authorization: `Bearer ${bytes}` } : {};
   // After `close`, a server that hangs keeps the process alive for 2 s, not for the default of 30 s.
   const options = { headers, perMessageDeflate: false, closeTimeout: 2000, maxPayload };
   const socket = new WebSocket(url, subprotocol, options);

@@ -54,6 +54,13 @@ describe('connecting', () => {
     expect([client.session.sessionId, handshakes]).toEqual(['s1', [{ url: '/', authorization: 'Bearer a b' }]]);
   });
 
+  it('sends a token with any letters as UTF-8', async () => {
+    const { url, handshakes } = await startFakeServer();
+    await using _ = await connect(url, { token: '🗝 é', timeoutMs: 1000 });
+    const authorization = `Bearer ${Buffer.from('🗝 é').toString('latin1')}`;
+    expect(handshakes).toEqual([{ url: '/', authorization }]);
+  });
+
   it('fails with the HTTP status of the server', async () => {
     const server = createServer().on('upgrade', (_, socket) => socket.end('HTTP/1.1 401 Unauthorized\r\n\r\n'));
     await once(server.listen(0, '127.0.0.1'), 'listening');
