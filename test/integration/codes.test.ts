@@ -282,6 +282,14 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
   });
 });
 
+it.each(['loadModel', 'unloadModel', 'downloadModel', 'cancelDownload', 'deleteModel'] as const)(
+  '%s without a name is UNKNOWN_MODEL, also with the mock engine, which needs no names',
+  async (body) => {
+    await using client = await TestClient.connect(server().url, 'turngraph.v1.proto');
+    expect(await requestError(body, {})(client)).toMatchObject({ name: 'UNKNOWN_MODEL' });
+  },
+);
+
 /** Valid fields of every message, and the answer to them. The type makes this list complete. */
 type Answers = {
   readonly [K in keyof ClientFrameBodies]: readonly [

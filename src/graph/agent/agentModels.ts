@@ -1,3 +1,4 @@
+import { unnamedEntry } from '../../inference/models/pool/loadedModel.ts';
 import type { ModelPurpose } from '../../inference/contract/model.ts';
 import { memoizedByKey } from '../../base/memoized.ts';
 import { Fault } from '../../protocol/fault.ts';
@@ -59,7 +60,7 @@ export class AgentModels implements AsyncDisposable {
       for (const name of [wanted].flat()) {
         const problem = seen.has(name)
           ? `"${name}" is in the list twice; leave one out`
-          : purposeProblem(pool.entry(name), purpose, pool.catalogue);
+          : purposeProblem(wanted === '' ? unnamedEntry : pool.entry(name), purpose, pool.catalogue);
         if (problem !== undefined) throw new Fault('GRAPH_COMPILATION_FAILED', problem);
         seen.add(name);
       }

@@ -85,7 +85,7 @@ export class ModelPool implements AsyncDisposable {
   }
 
   async #acquire(name: string, wait: LoadWait, pin: boolean): Promise<ModelLease> {
-    const entry = this.entry(name);
+    const entry = name === '' && !pin && !this.needsName ? unnamedEntry : this.entry(name);
     const { download, onWait } = wait;
     if (this.#engineFor(entry).needsFiles && download) await this.#ensureDownloaded(entry, download, onWait);
     const record = this.#findOrStartLoad(entry, pin);
@@ -106,7 +106,7 @@ export class ModelPool implements AsyncDisposable {
   /** Unpins a model: a leased one stays until its last lease is released, another is unloaded now. @throws Fault UNKNOWN_MODEL */
   async unpin(name: string): Promise<void> {
     const record = this.#loadedModels.get(name);
-    if (!record) return void this.entry(name);
+    if (!record || name === '') return void this.entry(name);
     record.pinned = false;
     if (record.uses === 0) await this.#unload(name, record);
   }
@@ -146,7 +146,6 @@ export class ModelPool implements AsyncDisposable {
     const { catalogue } = this.#options;
     const entry = catalogue.models.get(name);
     if (entry) return entry;
-    if (name === '' && !this.needsName) return unnamedEntry;
     throw new Fault('UNKNOWN_MODEL', unknownModel(name, catalogue));
   }
 
