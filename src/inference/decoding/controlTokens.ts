@@ -46,7 +46,7 @@ export class ControlTokenMatcher {
   constructor(strings: Iterable<string>) {
     const spellings = [...new Set(strings)].filter((spelling) => spelling !== '').sort();
     this.#joinedSpellings = spellings.join('\0');
-    this.#maxLength = Math.max(0, ...spellings.map((spelling) => spelling.length));
+    this.#maxLength = spellings.reduce((longest, { length }) => Math.max(longest, length), 0);
     for (const spelling of spellings) {
       for (let length = 1; length < spelling.length; length++) {
         this.#properPrefixes.add(spelling.slice(0, length));

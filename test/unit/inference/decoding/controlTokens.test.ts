@@ -20,6 +20,11 @@ describe('control strings', () => {
     expect(new ControlTokenMatcher(strings).unsafeOffsets(text)).toEqual(places);
   });
 
+  it('may be more than a function can have arguments', () => {
+    const many = new ControlTokenMatcher(Array.from({ length: 200_000 }, (_, nth) => `<${nth}>`));
+    expect(many.unsafeOffsets('')).toEqual([]);
+  });
+
   it('are found from left to right, the longest first', () => {
     const spans = new ControlTokenMatcher(['<a>', '<a><b>', '<b>']).find('<a><b><b><a>x');
     expect(spans).toEqual([
