@@ -1,4 +1,4 @@
-import { type FileHandle, open } from 'node:fs/promises';
+import { constants, type FileHandle, open } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { type GgufHeader, IncompleteHeader, parseHeader, type TensorInfo } from './header.ts';
 import { describeError, Fault } from '../../../protocol/fault.ts';
@@ -125,7 +125,8 @@ const isPossibleDimension = (dimension: number): boolean => dimension >= 1 && di
 
 async function openFile(file: string, missing: string): Promise<FileHandle> {
   try {
-    return await open(file, 'r');
+    // Without O_NONBLOCK it would wait for a writer of a named pipe.
+    return await open(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
     if (code === 'ENOENT')
