@@ -100,8 +100,8 @@ export class HttpConnection implements Disposable {
         timeout.renew(idleMs);
       }
     } catch (cause) {
-      if (!(cause instanceof EventTooLarge)) throw cause;
-      const message = `${this.url}${request.path} sends a stream that cannot be used: ${cause.message}`;
+      if (!(cause instanceof UnusableStream)) throw cause;
+      const message = `${this.url}${request.path} sends a stream that cannot be used: ${this.withoutKey(cause.message)}`;
       throw new ServerFault(message, { cause });
     } finally {
       if (isComplete) drainResponse(response);
@@ -292,10 +292,10 @@ function drainResponse(response: IncomingMessage): void {
 /** Characters of one event. A larger one is no token. */
 const maxEventLength = 4_000_000;
 
-/** An event of a stream is larger than any that has a token. */
-class EventTooLarge extends Error {}
+/** A stream has a larger event than any that has a token, or no events. */
+class UnusableStream extends Error {}
 
-/** The data of each server-sent event, in order. Comments and other fields are left out. @throws EventTooLarge */
+/** The data of each server-sent event, in order. Comments and other fields are left out. @throws UnusableStream */
 export async function* readEvents(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let pending = '';
@@ -318,9 +318,16 @@ export async function* readEvents(chunks: AsyncIterable<Uint8Array>): AsyncGener
         data.push(line.slice(line.startsWith('data: ') ? 6 : 5));
         // An empty line of data takes memory, too.
         length += line.length;
-      }
+      } else refuseContent(line);
     }
     if (pending.length + length > maxEventLength)
-      throw new EventTooLarge(`an event has more than ${maxEventLength} characters`);
+      throw new UnusableStream(`an event has more than ${maxEventLength} characters`);
   }
+  refuseContent(pending);
+}
+
+/** Refuses a line of HTML or JSON, which begins no field of an event. */
+function refuseContent(line: string): void {
+  if (/^\s*[<{[]/.test(line))
+    throw new UnusableStream(`it has no events, but ${line.trim().slice(0, 100)}: check base_url in models.json`);
 }

@@ -1,10 +1,16 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Engine } from '../../../../src/inference/contract/engine.ts';
+import type { RemoteModel } from '../../../../src/inference/contract/model.ts';
 import { httpEngine } from '../../../../src/inference/remote/engine.ts';
 import { generate, userPrompt } from '../../../contracts/generation.ts';
-import { scriptedTemplate, startScriptedServer } from '../../../helpers/inference/scriptedServer.ts';
+import {
+  scriptedTemplate,
+  startScriptedServer,
+  type ScriptedServer,
+} from '../../../helpers/inference/scriptedServer.ts';
 import type { RemoteCompletionPart } from '../../../../src/inference/remote/inferenceServer.ts';
 import { estimatedTokenizer } from '../../../../src/inference/remote/openAi/openAiTokenizer.ts';
 import { HttpConnection, defaultTimeouts } from '../../../../src/inference/remote/connection/httpConnection.ts';
@@ -95,6 +101,22 @@ describe('the events of an OpenAI-style completion', () => {
   });
 });
 
+const load = { contextSize: 0, slots: 0, threads: 0, gpu: 'off' } as const;
+let folder = '';
+let templateFile = '';
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
+  templateFile = join(folder, 'template.jinja');
+  await writeFile(templateFile, scriptedTemplate);
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+const engineOf = ({ url }: ScriptedServer, api: RemoteModel['api'] = 'openai'): Engine =>
+  httpEngine({
+    timeouts: { recheckMs: 0, retryMs: 1, breakMs: 20 },
+    remote: { api, baseUrls: [url], model: undefined, apiKeyEnv: undefined, templateFile },
+  });
+
 describe('a server with the API openai', () => {
   it.each<[string, object]>([
     ['name', { id: 'larger' }],
@@ -102,18 +124,8 @@ describe('a server with the API openai', () => {
     ['context', { max_model_len: 256 }],
   ])('is refused when it is exchanged between two turns for one with another %s', async (_, props) => {
     await using server = await startScriptedServer();
-    const folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
-    const templateFile = join(folder, 'template.jinja');
-    await writeFile(templateFile, scriptedTemplate);
-    const remote = {
-      api: 'openai',
-      baseUrls: [server.url],
-      model: undefined,
-      apiKeyEnv: undefined,
-      templateFile,
-    } as const;
-    await using engine = httpEngine({ timeouts: { recheckMs: 0, retryMs: 1, breakMs: 20 }, remote });
-    const model = await engine.load('', { contextSize: 0, slots: 0, threads: 0, gpu: 'off' });
+    await using engine = engineOf(server);
+    const model = await engine.load('', load);
     await using sequence = model.openSequence();
     expect((await generate(sequence, userPrompt('Hello?'))).text).toBe('Yes.');
     const probes = server.counts.get('probe');
@@ -127,7 +139,26 @@ describe('a server with the API openai', () => {
     await expect
       .poll(async () => (await generate(sequence, userPrompt('Hello?')).catch(() => undefined))?.text)
       .toBe('Yes.');
-    await rm(folder, { recursive: true });
+  });
+});
+
+describe.each(['openai', 'llama-server'] as const)('a server with the API %s', (api) => {
+  it.each([
+    ['a page', '<!DOCTYPE html>\n<title>Sign in</title>\n'],
+    ['a page after a line break', '\r\n  <html>Sign in</html>'],
+    ['JSON', '{"choices":[{"text":"Yes.","finish_reason":"stop"}]}'],
+    ['a list', '[1,\n2]'],
+  ])('that answers with %s in place of events is no crashed one: it says what came', async (_, body) => {
+    await using server = await startScriptedServer();
+    server.script = (path, _nth, response) =>
+      /^\/(?:v1\/)?completions?$/.test(path) && Boolean(response.writeHead(200).end(body));
+    await using engine = engineOf(server, api);
+    const model = await engine.load('', load);
+    await using sequence = model.openSequence();
+    await expect(generate(sequence, userPrompt('Hello?'))).rejects.toMatchObject({
+      name: 'INFERENCE_FAILED',
+      message: expect.stringContaining(`no events, but ${body.trim().split('\n')[0] ?? ''}`) as unknown,
+    });
   });
 });
 
