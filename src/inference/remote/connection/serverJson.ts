@@ -84,3 +84,7 @@ export async function optional(response: Promise<ServerObject>): Promise<ServerO
     throw error;
   }
 }
+
+/** A number of tokens or slots that a server reports; 0: it is none, or no possible one. */
+export const readCount = (value: unknown): number =>
+  typeof value === 'number' && Number.isInteger(value) && value > 0 && value < 2 ** 31 ? value : 0;

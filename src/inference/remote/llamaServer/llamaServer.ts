@@ -10,7 +10,7 @@ import {
   type RemoteSampling,
   type ServerProps,
 } from '../inferenceServer.ts';
-import { ServerJson, type ServerObject } from '../connection/serverJson.ts';
+import { readCount, ServerJson, type ServerObject } from '../connection/serverJson.ts';
 import { createVocabulary, type Vocabulary } from '../vocabulary.ts';
 
 /** The HTTP API of llama-server, as far as the engine uses it. @param model where the server has several. */
@@ -46,12 +46,12 @@ async function readProps(json: ServerJson, model: string | undefined, signal: Ab
   const props = await json.get(`/props${query}`, signal);
   const settings = props['default_generation_settings'];
   const contextSize = isObject(settings) ? settings['n_ctx'] : undefined;
-  const slots = props['total_slots'];
-  if (typeof contextSize !== 'number' || typeof slots !== 'number' || slots < 1)
+  const slots = readCount(props['total_slots']);
+  if (typeof contextSize !== 'number' || slots === 0)
     throw json.malformed('/props', 'it has no n_ctx and total_slots: is it a llama-server?');
   const textOf = (key: string): string => (typeof props[key] === 'string' ? props[key] : '');
   return {
-    contextSize,
+    contextSize: readCount(contextSize),
     slots,
     chatTemplate: textOf('chat_template') || undefined,
     bos: textOf('bos_token'),

@@ -5,7 +5,7 @@ import type {
   RemoteCompletionPart,
   RemoteRequest,
 } from '../inferenceServer.ts';
-import { optional, ServerJson, type ServerObject } from '../connection/serverJson.ts';
+import { optional, readCount, ServerJson, type ServerObject } from '../connection/serverJson.ts';
 import { splitAtSpans } from '../../decoding/controlTokens.ts';
 import type { Token } from '../../decoding/tokenizer.ts';
 import { isObject } from '../../../base/jsonTypes.ts';
@@ -28,15 +28,11 @@ export function openAiServer(connection: HttpConnection, model: string | undefin
   let tried: Promise<ServerAbilities> | undefined;
   // What the server was when its abilities were tried.
   let triedIdentity = '';
-  const probed = async (signal: AbortSignal): Promise<ServerAbilities> => {
-    const abilities = (tried ??= probeAbilities(json, template, signal));
-    try {
-      return await abilities;
-    } catch (error) {
-      if (tried === abilities) tried = undefined;
+  const probed = (signal: AbortSignal): Promise<ServerAbilities> =>
+    (tried ??= probeAbilities(json, template, signal).catch((error: unknown) => {
+      tried = undefined;
       throw error;
-    }
-  };
+    }));
   return {
     connection,
     async props(signal) {
@@ -70,7 +66,7 @@ async function readIdentity(
   const own = json.ownModel(data);
   if (!own) throw json.malformed('/v1/models', 'it does not list the model: check model in models.json');
   const { id, root, max_model_len: length } = own;
-  const contextSize = typeof length === 'number' && length > 0 ? length : 0;
+  const contextSize = readCount(length);
   const identity = JSON.stringify([id, root ?? '', contextSize]);
   return { identity, contextSize, model: typeof id === 'string' ? id : '' };
 }

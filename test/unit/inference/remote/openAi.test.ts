@@ -143,6 +143,17 @@ describe('a server with the API openai', () => {
 });
 
 describe.each(['openai', 'llama-server'] as const)('a server with the API %s', (api) => {
+  it.each([512.5, -512, 2 ** 32, 1e300])(
+    'that has a context of %f tokens has not said how long it is',
+    async (size) => {
+      await using server = await startScriptedServer();
+      server.props = { max_model_len: size, default_generation_settings: { n_ctx: size } };
+      await using engine = engineOf(server, api);
+      await expect(engine.load('', load)).rejects.toThrow('set context_size in models.json');
+      expect(await engine.load('', { ...load, contextSize: 256 })).toMatchObject({ contextSize: 256 });
+    },
+  );
+
   it.each([
     ['a page', '<!DOCTYPE html>\n<title>Sign in</title>\n'],
     ['a page after a line break', '\r\n  <html>Sign in</html>'],
