@@ -31,7 +31,13 @@ export function llamaServer(connection: HttpConnection, model: string | undefine
       let generated = 0;
       const options = { signal, isLast: isEnd };
       for await (const event of json.events('/completion', completionBody(request), options)) {
-        if (isEnd(event)) return readEnd(json, event);
+        if (isEnd(event)) {
+          const end = readEnd(json, event);
+          // No event tells of the last tokens where they are a part of a character.
+          const count = end === 'limit' ? Number(event['tokens_predicted']) - generated : 0;
+          if (count > 0) yield { text: '', tokens: [], count };
+          return end;
+        }
         const part = readPart(json, event, generated);
         generated += part.count;
         yield part;

@@ -189,6 +189,9 @@ export class OpenAiEvents {
       const logprobs = readLogprobs(choice['logprobs']);
       const parts = tokens ? this.#withTokens(text, tokens) : this.#withoutTokens(text);
       for (const part of parts) yield { ...part, logprobs };
+      // A part of a character.
+      if (this.#end === 'limit' && this.#pending.length > 0)
+        yield { text: '', tokens: [], count: this.#pending.length };
     }
     const details = isObject(usage) ? usage['prompt_tokens_details'] : undefined;
     const reused = isObject(details) ? details['cached_tokens'] : undefined;

@@ -64,7 +64,7 @@ export class Generation {
 
   #recordChoice(piece: GeneratedPiece): void {
     const { chosen } = piece;
-    if (!chosen) this.choices = undefined;
+    if (!chosen && piece.text !== '') this.choices = undefined;
     if (!chosen || !this.choices) return;
     const { matcher } = this.state;
     const { vocabulary } = this.#model.prompts;

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,8 +8,11 @@ import type { RemoteModel } from '../../../../src/inference/contract/model.ts';
 import { httpEngine } from '../../../../src/inference/remote/engine.ts';
 import { generate, userPrompt } from '../../../contracts/generation.ts';
 import {
+  characterEvent,
+  choiceEvent,
   scriptedTemplate,
   startScriptedServer,
+  writeEvent,
   type ScriptedServer,
 } from '../../../helpers/inference/scriptedServer.ts';
 import type { RemoteCompletionPart } from '../../../../src/inference/remote/inferenceServer.ts';
@@ -117,6 +121,22 @@ const engineOf = ({ url }: ScriptedServer, api: RemoteModel['api'] = 'openai'): 
     remote: { api, baseUrls: [url], model: undefined, apiKeyEnv: undefined, templateFile },
   });
 
+/** The limit of three tokens is in the middle of a character. */
+function writeCutCharacter(response: ServerResponse, api: RemoteModel['api']): true {
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  if (api === 'openai') {
+    writeEvent(response, choiceEvent('a'));
+    writeEvent(response, { choices: [{ text: '', token_ids: [10], finish_reason: null }] });
+    writeEvent(response, { choices: [{ text: '', token_ids: [11], finish_reason: 'length' }] });
+    response.end('data: [DONE]\n\n');
+  } else {
+    writeEvent(response, characterEvent('a', 1));
+    writeEvent(response, { content: '', tokens: [], tokens_predicted: 3, stop: true, stop_type: 'limit' });
+    response.end();
+  }
+  return true;
+}
+
 describe('a server with the API openai', () => {
   it.each<[string, object]>([
     ['name', { id: 'larger' }],
@@ -153,6 +173,16 @@ describe.each(['openai', 'llama-server'] as const)('a server with the API %s', (
       expect(await engine.load('', { ...load, contextSize: 256 })).toMatchObject({ contextSize: 256 });
     },
   );
+
+  it('counts the tokens of a character that the limit of tokens cuts off', async () => {
+    await using server = await startScriptedServer();
+    server.script = (path, _, response) => /^\/(?:v1\/)?completions?$/.test(path) && writeCutCharacter(response, api);
+    await using engine = engineOf(server, api);
+    const model = await engine.load('', load);
+    await using sequence = model.openSequence();
+    const answer = await generate(sequence, userPrompt('Hello?'), { sampling: { max_tokens: 3 } });
+    expect(answer).toMatchObject({ text: 'a', finishReason: 'length', tokens: { generated: 3 } });
+  });
 
   it.each([
     ['a page', '<!DOCTYPE html>\n<title>Sign in</title>\n'],
