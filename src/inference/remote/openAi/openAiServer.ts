@@ -51,7 +51,14 @@ export function openAiServer(connection: HttpConnection, model: string | undefin
       const { tokenizer, grammarField } = await probed(signal);
       const body = completionBody(request, tokenizer.promptOf(request.prompt), grammarField);
       const reader = new OpenAiEvents(json, tokenizer.vocabulary);
-      for await (const event of json.events(completionPath, body, { signal })) yield* reader.read(event);
+      let left = body.max_tokens;
+      for await (const event of json.events(completionPath, body, { signal }))
+        for (const part of reader.read(event)) {
+          // Not every server heeds max_tokens.
+          if (part.count > 0 && left <= 0) return 'limit';
+          left -= part.count;
+          yield part;
+        }
       return reader.end();
     },
   };
@@ -297,7 +304,7 @@ const completionBody = (
   { maxTokens, sampling, biases = new Map(), seed, gbnf, probabilities }: RemoteRequest,
   prompt: string | readonly Token[],
   grammarField: GrammarField | undefined,
-): object => ({
+) => ({
   prompt,
   // A prompt alone cannot be asked for.
   max_tokens: Math.max(1, maxTokens),

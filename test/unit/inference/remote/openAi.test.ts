@@ -121,6 +121,13 @@ const engineOf = ({ url }: ScriptedServer, api: RemoteModel['api'] = 'openai'): 
     remote: { api, baseUrls: [url], model: undefined, apiKeyEnv: undefined, templateFile },
   });
 
+function writeWithoutEnd(response: ServerResponse): true {
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  const timer = setInterval(() => writeEvent(response, choiceEvent('a')), 1);
+  response.on('close', () => clearInterval(timer));
+  return true;
+}
+
 /** The limit of three tokens is in the middle of a character. */
 function writeCutCharacter(response: ServerResponse, api: RemoteModel['api']): true {
   response.writeHead(200, { 'content-type': 'text/event-stream' });
@@ -159,6 +166,23 @@ describe('a server with the API openai', () => {
     await expect
       .poll(async () => (await generate(sequence, userPrompt('Hello?')).catch(() => undefined))?.text)
       .toBe('Yes.');
+  });
+
+  it.each([1, 3, 50])('ends an answer of %i tokens at its limit, though the server writes on', async (maxTokens) => {
+    await using server = await startScriptedServer();
+    server.script = (path, _, response) => path === '/v1/completions' && writeWithoutEnd(response);
+    await using engine = engineOf(server);
+    const model = await engine.load('', load);
+    await using sequence = model.openSequence();
+    const answer = await generate(sequence, userPrompt('Hello?'), { sampling: { max_tokens: maxTokens } });
+    expect(answer).toMatchObject({
+      text: 'a'.repeat(maxTokens),
+      finishReason: 'length',
+      tokens: { generated: maxTokens },
+    });
+    // A prefill asks for one token, which nobody reads.
+    await sequence.prefill(userPrompt('Are you there?'), signal);
+    await expect.poll(() => server.cancelled).toEqual([1, 2]);
   });
 });
 
