@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -72,13 +71,6 @@ describe('loading a GGUF file', () => {
       name: 'MODEL_LOAD_FAILED',
       message: expect.stringContaining(why),
     });
-  });
-
-  // Opening a pipe to which nobody writes waits for a writer.
-  it.skipIf(process.platform === 'win32')('rejects a named pipe', async () => {
-    const pipe = join(folder, 'pipe.gguf');
-    execFileSync('mkfifo', [pipe]);
-    await expect(load(pipe)).rejects.toThrow('it is no file');
   });
 
   /** The file with a text in its header replaced, and padded with NUL bytes. */

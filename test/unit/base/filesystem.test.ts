@@ -9,6 +9,8 @@ import { describeFsError, findPathProblem, makeFolder, readRegularFile } from '.
 import { GraphFolder } from '../../../src/graph/compile/graphFolder.ts';
 import { PromptStore } from '../../../src/inference/llama/cacheFiles.ts';
 import { readCatalogue } from '../../../src/inference/models/catalogue/catalogue.ts';
+import { readFilePurpose, readKvCacheShape } from '../../../src/inference/llama/gguf/metadata.ts';
+import { readGguf } from '../../../src/inference/llama/gguf/validateFile.ts';
 import { isSkipped } from '../../helpers/requirements.mjs';
 
 describe('makeFolder', () => {
@@ -82,6 +84,9 @@ describe('readRegularFile', () => {
     await expect(new GraphFolder(root).read('lamp')).rejects.toThrow(
       'graph "lamp" cannot be read: it is not a regular',
     );
+    await expect(readGguf(fifo)).rejects.toThrow('it is no file');
+    expect(await readFilePurpose(fifo)).toBe('chat');
+    expect(await readKvCacheShape(fifo)).toBeUndefined();
     await expect(readCatalogue(fifo)).rejects.toThrow('cannot be read: it is not a regular file');
     await mkdir(join(root, 'prompts'));
     execFileSync('mkfifo', [join(root, 'prompts', `${'a'.repeat(64)}.json`)]);

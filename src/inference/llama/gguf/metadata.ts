@@ -1,4 +1,5 @@
-import { readGgufFileInfo } from 'node-llama-cpp';
+import { stat } from 'node:fs/promises';
+import { type GgufFileInfo, readGgufFileInfo } from 'node-llama-cpp';
 import type { ModelPurpose } from '../../contract/model.ts';
 
 /** How the vectors of the tokens of a text are joined, as `pooling_type` numbers it. */
@@ -11,12 +12,17 @@ export const poolings: ReadonlyMap<unknown, string> = new Map([
 /** What a GGUF file is made for; a file that cannot be read is taken for a chat model. */
 export async function readFilePurpose(file: string): Promise<ModelPurpose> {
   try {
-    const { architectureMetadata } = await readGgufFileInfo(file, { readTensorInfo: false, logWarnings: false });
-    const { pooling_type: pooling } = Object(architectureMetadata) as { readonly pooling_type?: unknown };
+    const { pooling_type: pooling } = Object(await readMetadata(file)) as { readonly pooling_type?: unknown };
     return poolings.has(pooling) ? 'embedding' : 'chat';
   } catch {
     return 'chat';
   }
+}
+
+async function readMetadata(file: string): Promise<GgufFileInfo['architectureMetadata']> {
+  // Opening a named pipe waits for a writer.
+  if (!(await stat(file)).isFile()) throw new TypeError(`${file} is no file`);
+  return (await readGgufFileInfo(file, { readTensorInfo: false, logWarnings: false })).architectureMetadata;
 }
 
 export interface KvCacheShape {
@@ -31,13 +37,12 @@ const bytesPerValue = 2;
 /** Reads the KV cache shape of a GGUF file from its metadata; undefined where that lacks it, or cannot be read. */
 export async function readKvCacheShape(file: string): Promise<KvCacheShape | undefined> {
   try {
-    const info = await readGgufFileInfo(file, { readTensorInfo: false, logWarnings: false });
     const {
       block_count: layers = NaN,
       context_length: trainedContext,
       attention,
       embedding_length,
-    } = info.architectureMetadata;
+    } = await readMetadata(file);
     const { head_count: heads = NaN, head_count_kv: kvHeads = heads, key_length, value_length } = attention ?? {};
     const headSize = Number(embedding_length) / total(heads, 1);
     const perHead = Number(key_length ?? headSize) + Number(value_length ?? headSize);
