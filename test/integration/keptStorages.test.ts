@@ -1,6 +1,7 @@
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { connect } from '../../src/client/index.ts';
@@ -138,6 +139,20 @@ it('is refused to a second server while the first one has it open', async () => 
   await one.client.request('destroyStringStorage', { name: 'facts' });
   await two.keep();
   await Promise.all([one.client.close(), two.client.close()]);
+});
+
+it('is free for another server when its session ended while it was opened', async () => {
+  await using first = await startTestServer({ memory, resumeGrace: 0, maxConnectionRate: 1000 });
+  const entries = Array.from({ length: 2000 }, (_, index) => entry(`${index}`, `Eel ${index} is smoked.`));
+  for (let waitMs = 0; waitMs < 100; waitMs += 5) {
+    await using client = new TestClient(first.url, 'turngraph.v1.json');
+    await client.receive('sessionReady');
+    await client.request('configureSession', { engine: 'mock', memoryKey: `${waitMs}` });
+    client.send('createStringStorage', { name: 'facts', kind: 'KNOWLEDGE', persist: true, entries });
+    await sleep(waitMs);
+  }
+  const locks = async () => (await readdir(memory)).filter((name) => name.endsWith('.lock'));
+  await expect.poll(locks, { timeout: 5000 }).toEqual([]);
 });
 
 it('has an option of the TypeScript client', async () => {

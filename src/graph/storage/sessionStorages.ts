@@ -107,8 +107,7 @@ export class SessionStorages implements AsyncDisposable {
 
   /** Releases the storages that are kept. */
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all([...this.#kept.values()].map((kept) => kept.release()));
-    this.#kept.clear();
+    await Promise.all([...this.#kept.keys()].map((name) => this.destroy(name)));
   }
 
   /**

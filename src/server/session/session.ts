@@ -128,9 +128,10 @@ export class Session implements AsyncDisposable {
     return this.#storages;
   }
 
-  /** Creates a string storage. @throws Fault for an invalid one. */
+  /** Creates a string storage; the session may end while its file is opened. @throws Fault for an invalid one. */
   async createStorage(request: CreateStringStorageRequest): Promise<StringStorage> {
     const storage = await this.#storages.create(request);
+    if (this.signal.aborted) await this.#storages[Symbol.asyncDispose]();
     this.#used = true;
     return storage;
   }
