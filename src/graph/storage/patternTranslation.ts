@@ -99,7 +99,8 @@ function translateClass(part: string, next: string, fold: (text: string) => stri
       index += 2;
       translated.add(`${codeOf(from)}-${codeOf(to)}`);
       for (const range of foldedRange(from, to, fold)) translated.add(range);
-    } else if (from === undefined) translated.add(translateClassEscape(item));
+    } else if (from === undefined)
+      (item === '\\W' && !isNegated ? others : translated).add(classEscape(item, isNegated));
     else {
       const folded = fold(from);
       if (folded === ' ') translated.add(isNegated ? ' ' : '\\s');
@@ -115,8 +116,8 @@ function translateClass(part: string, next: string, fold: (text: string) => stri
   return others.size === 0 || isNegated ? atom.join('') : `(?:${[...atom, ...others].join('|')})`;
 }
 
-const translateClassEscape = (item: string): string =>
-  item === '\\w' ? word : item === '\\W' ? nonWordRanges() : (escapes.get(item) ?? item);
+const classEscape = (item: string, isNegated: boolean): string =>
+  item === '\\w' ? word : item === '\\W' && isNegated ? nonWordRanges() : (escapes.get(item) ?? item);
 
 /** The range that the ends of a range are folded to, where it is the same range in another form: `０-９`. */
 function foldedRange(from: string, to: string, fold: (text: string) => string): readonly string[] {
@@ -129,7 +130,7 @@ function foldedRange(from: string, to: string, fold: (text: string) => string): 
 
 let nonWord = '';
 
-/** `\W` within a class. RE2 has no intersection of classes, so its ranges are written out. */
+/** `\W` within a negated class. RE2 has no intersection of classes, so its ranges are written out. */
 function nonWordRanges(): string {
   if (nonWord !== '') return nonWord;
   const set = new RE2Set(RE2Set.UNANCHORED, RE2JS.DOTALL);

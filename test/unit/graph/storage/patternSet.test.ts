@@ -2,6 +2,7 @@ import { RE2JS, RE2Set } from 're2js';
 import { describe, expect, it, vi } from 'vitest';
 import { PatternAutomaton } from '../../../../src/graph/storage/patternAutomaton.ts';
 import { compilePatterns } from '../../../../src/graph/storage/patternSet.ts';
+import { translatePattern } from '../../../../src/graph/storage/patternTranslation.ts';
 
 const neverAborted = new AbortController().signal;
 const indexIn = async (list: readonly string[], text: string): Promise<number | undefined> => {
@@ -58,6 +59,10 @@ describe('a list of patterns', () => {
     await compilePatterns(list);
     expect(compile).toHaveBeenCalledTimes(1);
     compile.mockRestore();
+  });
+
+  it('writes no ranges of a class out that are long to read', () => {
+    expect(translatePattern('f[\\W_]*o', (text) => text).length).toBeLessThan(100);
   });
 
   it('knows which patterns match every text', async () => {
