@@ -9,11 +9,12 @@ type Split = readonly [answer: string, unread: readonly MalformedCall[]];
 
 /** Takes markup of calls out of a text without calls, in linear time. @param hasCalls whether there were some. */
 export function splitMarkup(text: string, markup: CallMarkup, hasCalls: boolean, options: TokenOptions): Split {
-  const { cutOffAt } = options;
+  const { cutOffAt, ...ofWhole } = options;
   let blocks = new BlockReader(text, markup, options).read();
   if (cutOffAt !== undefined && !blocks.some(({ start, end }) => start <= cutOffAt && end > cutOffAt)) {
+    const known = text.slice(0, cutOffAt).trimEnd();
+    const before = new BlockReader(known, markup, ofWhole).read();
     const cutOff = { start: cutOffAt, end: text.length, hasMark: false, isRest: false };
-    const before = blocks.filter(({ end }) => end <= cutOffAt);
     blocks = [...before, { ...cutOff, reason: 'a call is cut off by the end of the text' }];
   }
   const unread = blocks.filter(({ isRest }) => !(isRest && hasCalls));
