@@ -11,6 +11,7 @@ import {
 } from 'node-llama-cpp';
 import { commonPrefixLength } from '../../../src/base/commonPrefix.ts';
 import { type SamplingParams, defaultSampling } from '../../../src/inference/contract/samplingParams.ts';
+import { hookBatches } from '../../../src/inference/llama/nativePatches.ts';
 import { DrawSeeds } from '../../../src/inference/llama/sampling/drawSeeds.ts';
 import { watchCandidates } from '../../../src/inference/llama/sampling/candidates.ts';
 import { samplingOptions } from '../../../src/inference/llama/sampling/samplingOptions.ts';
@@ -154,6 +155,8 @@ export class DemoModel implements AsyncDisposable {
     const llama = await getLlama({ build: 'never', gpu: false });
     const weights = await llama.loadModel({ modelPath: file });
     const context = await weights.createContext({ sequences: slots, contextSize, threads: 1, flashAttention: true });
+    // Without it a sequence samples from the logits of another one, now and then.
+    hookBatches(context, { onStart: () => undefined, onEnd: () => undefined });
     return new DemoModel(llama, weights, context);
   }
 
