@@ -1,4 +1,4 @@
-import type { BatchItem, LlamaContext, LlamaModel as Weights } from 'node-llama-cpp';
+import type { BatchItem, LlamaContext, LlamaModel as Weights, PrioritizedBatchItem } from 'node-llama-cpp';
 import { availableParallelism } from 'node:os';
 import type { LoadOptions } from '../contract/engine.ts';
 import {
@@ -8,10 +8,12 @@ import {
   cacheTypeFault,
   cacheTypeOptions,
 } from './contextMemory.ts';
-import { DeferredQueue, BatchRejoin, batchLoad, type BatchLoad, scheduleBatch } from './batching/batchScheduler.ts';
+import { DeferredQueue, batchLoad, type BatchLoad, scheduleBatch } from './batching/batchScheduler.ts';
 import { hookBatches, correctWindowStart } from './nativePatches.ts';
 import { ThreadCap, BatchThreads, decodeTuners, type ThreadTuners } from './threads/batchThreads.ts';
 import { BatchTimer } from './batching/batchTimer.ts';
+import { BatchSequences } from './batching/batchSequences.ts';
+import { needsCheckpoints } from './kvCache/checkpoints.ts';
 import type { ModelFile, ThreadTimingsCache } from './threads/threadTimingsCache.ts';
 import { fewestNearFastest, threadCandidates, type ThreadTimings, benchmarkThreads } from './threads/threadTuner.ts';
 import { PrefillTuner } from './threads/prefillTuner.ts';
@@ -59,12 +61,8 @@ export async function createContext(weights: Weights, options: ContextOptions): 
   let nextLoad: BatchLoad = { decode: 0, prefill: 0 };
   const threadCap = new ThreadCap();
   const batchTimer = new BatchTimer((batch) => threads.onBatch(batch, weights.llama.maxThreads));
-  const rejoin = new BatchRejoin();
-  // The batch scheduler. Called before each batch inside node-llama-cpp's decode loop, so it must not throw.
-  const itemPrioritizationStrategy = ({ items, size }: Readonly<{ items: readonly BatchItem[]; size: number }>) => {
-    if (rejoin.shouldWait(items)) return [];
+  const schedule = (items: readonly BatchItem[], size: number): PrioritizedBatchItem[] => {
     const batch = scheduleBatch(items, size);
-    rejoin.onBatch(items, batch);
     nextLoad = batchLoad(batch);
     // The library applies it to this batch: one call sets both numbers of llama.cpp, for one token and for several.
     weights.llama.maxThreads = threadCap.limit(threads.threadsFor(nextLoad));
@@ -77,10 +75,13 @@ export async function createContext(weights: Weights, options: ContextOptions): 
       ...cacheTypeOptions(kvCacheType).context,
       sequences: shape.slots,
       threads: { ideal: maxThreads, min: 1 },
-      batching: { itemPrioritizationStrategy },
+      batching: {
+        itemPrioritizationStrategy: ({ items, size }) => sequences.choose(items, () => schedule(items, size)),
+      },
       ...(adapters.length > 0 && { lora: { adapters } }),
       ...(createSignal && { createSignal }),
     });
+    const sequences = new BatchSequences(made, !needsCheckpoints(weights));
     correctWindowStart(made);
     hookBatches(made, {
       onStart() {
