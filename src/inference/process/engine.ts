@@ -53,7 +53,8 @@ export class ProcessEngine implements Engine {
     this.#processOptions = {
       files,
       timingsFolder: cache?.folder,
-      watchdog: priority === 'normal' ? watchdog : patientLimits(watchdog),
+      // A process of a lower priority gets little time on a busy machine: what takes long there is no hang.
+      watchdog: priority === 'normal' ? watchdog : { ...watchdog, minHangMs: watchdog.minHangMs * 6 },
       gpuDevice,
       priority,
       onStart,
@@ -124,12 +125,6 @@ export class ProcessEngine implements Engine {
     return process;
   }
 }
-
-/** A process of a lower priority gets little time on a busy machine: what takes long there is no hang. */
-const patientLimits = ({ minHangMs, ...limits }: WatchdogLimits): WatchdogLimits => ({
-  ...limits,
-  minHangMs: minHangMs * 6,
-});
 
 /** Loads a model in a supervised process; prompts fill it again after a crash. @throws Fault MODEL_LOAD_FAILED */
 async function loadSupervised(

@@ -263,7 +263,7 @@ export function engineEnvironment(own: NodeJS.ProcessEnv, gpuDevice: number | un
     UV_THREADPOOL_SIZE: '1',
     ...others,
     // Not the debugger of this process: it has one port, and a process that waits for a debugger is taken for one that hangs.
-    ...(nodeOptions !== undefined && { NODE_OPTIONS: withoutDebugger(nodeOptions) }),
+    ...(nodeOptions !== undefined && { NODE_OPTIONS: nodeOptions.replaceAll(/(?<!\S)--inspect\S* ?/g, '') }),
     ...(gpuDevice !== undefined && {
       CUDA_VISIBLE_DEVICES: String(gpuDevice),
       GGML_VK_VISIBLE_DEVICES: String(gpuDevice),
@@ -271,12 +271,6 @@ export function engineEnvironment(own: NodeJS.ProcessEnv, gpuDevice: number | un
     ELECTRON_RUN_AS_NODE: '1',
   };
 }
-
-const withoutDebugger = (nodeOptions: string): string =>
-  nodeOptions
-    .split(' ')
-    .filter((option) => !option.startsWith('--inspect'))
-    .join(' ');
 
 const startFault = (reason: string): Fault =>
   new Fault('MODEL_LOAD_FAILED', `the engine process cannot be started: ${reason}; close other programs and try again`);

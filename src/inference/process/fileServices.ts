@@ -2,9 +2,6 @@ import type { CacheFiles, StateFile } from '../llama/cacheFiles.ts';
 import type { ServerRequests } from './messages.ts';
 import type { RequestHandlers } from './peer.ts';
 
-type StateRequest = 'reserveState' | 'commitState' | 'beginReadState' | 'dropState' | 'stateFailed';
-type PromptRequest = 'listPrompts' | 'savePrompt' | 'openPrompt' | 'closePrompt';
-
 /**
  * The files of KV states and of the prompt cache that one engine process uses, owned by the server process. Disposing of it
  * deletes the states of a process that has ended, and what it was reading of the prompt cache: that may have made it crash.
@@ -22,7 +19,7 @@ export function fileService(files: CacheFiles | undefined, onEvict: (path: strin
     await Promise.all(dropped.map((file) => file.drop()));
     await Promise.all(open.splice(0).map((id) => files?.prompts.close(id, false)));
   };
-  const handlers: Pick<RequestHandlers<ServerRequests>, StateRequest | PromptRequest> = {
+  const handlers = {
     reserveState: async ({ params: { bytes } }) => {
       const file = await files?.states.reserve(bytes, () => {
         if (file && states.delete(file.path)) onEvict(file.path);
@@ -56,6 +53,6 @@ export function fileService(files: CacheFiles | undefined, onEvict: (path: strin
       if (index >= 0) open.splice(index, 1);
       await files?.prompts.close(id, isUsable);
     },
-  };
+  } satisfies Partial<RequestHandlers<ServerRequests>>;
   return { handlers, [Symbol.asyncDispose]: dispose };
 }

@@ -50,7 +50,7 @@ interface ModelToLoad {
   readonly options: PlainLoadOptions;
 }
 
-interface OfFile {
+export interface OfFile {
   readonly path: string;
 }
 

@@ -38,6 +38,7 @@ export class Endpoints {
     const failed = new Set<Endpoint>();
     for (let count = 1; ; count++) {
       const endpoint = this.#choose(wanted, failed);
+      const start = performance.now();
       try {
         // Not when it is checked: others that choose now must see that it is busy.
         if (!endpoint.isChecked) await raceAbort(endpoint.check(), signal);
@@ -46,17 +47,14 @@ export class Endpoints {
         return result;
       } catch (error) {
         if (signal.aborted || !(error instanceof ServerFault)) throw error;
-        if (!error.retryable) {
-          // It answers: that it refuses a request is no failure of the endpoint.
-          if (error.status > 0 && error.status < 500) endpoint.succeeded();
-          else endpoint.failed(describeError(error), error.status === 0);
-          throw error;
-        }
-        endpoint.failed(describeError(error), error.status === 0);
+        const { retryable, status, retryAfterMs } = error;
+        // It answers: that it refuses a request is no failure of the endpoint.
+        if (!retryable && status > 0 && status < 500) endpoint.succeeded();
+        else endpoint.failed(describeError(error), start, status === 0);
+        if (!retryable || isOver?.() || count >= maxAttempts || retryAfterMs > maxRetryAfterMs) throw error;
         failed.add(endpoint);
-        if (isOver?.() || count >= maxAttempts || error.retryAfterMs > maxRetryAfterMs) throw error;
         const hasOther = this.all.some((other) => !failed.has(other) && other.brokenMs === 0);
-        const waitMs = Math.max(error.retryAfterMs, this.#timeouts.retryMs * 2 ** (count - 1));
+        const waitMs = Math.max(retryAfterMs, this.#timeouts.retryMs * 2 ** (count - 1));
         if (!hasOther) await sleep(waitMs, undefined, { signal }).catch(() => signal.throwIfAborted());
       }
     }
@@ -72,8 +70,7 @@ export class Endpoints {
     const urls = this.all.map(({ url }) => url).join(', ');
     const seconds = Math.ceil((first?.brokenMs ?? 0) / 1000);
     const message = `${urls}: failed several times in a row, and is asked again in ${seconds} s; check the inference server`;
-    const problem = first === undefined || first.problem === '' ? '' : ` (${first.problem})`;
-    throw new Fault('INFERENCE_FAILED', message + problem);
+    throw new Fault('INFERENCE_FAILED', `${message} (${first?.problem})`);
   }
 
   /** Those that are known to serve the model, while the others are checked; without one of them, all. */
@@ -109,7 +106,7 @@ export class Endpoint {
   readonly slots: RemoteSlots;
   readonly #options: EndpointOptions;
   #failures = 0;
-  #closedAt = 0;
+  #failedAt = 0;
   #answeredAt = performance.now();
   #checking: Promise<void> | undefined;
   /** Whether it is known to serve the model. */
@@ -137,7 +134,7 @@ export class Endpoint {
 
   /** Milliseconds until it may be asked again; 0 = now. */
   get brokenMs(): number {
-    return this.#failures < maxFailures ? 0 : Math.max(0, this.#closedAt - performance.now());
+    return this.#failures < maxFailures ? 0 : Math.max(0, this.#failedAt + this.#options.breakMs - performance.now());
   }
 
   /** Checks it; the check that is under way counts. @throws ServerFault when it cannot be used. */
@@ -175,11 +172,16 @@ export class Endpoint {
     this.#answeredAt = performance.now();
   }
 
-  /** @param mayBeAnother whether another server may answer there next: this one has gone. */
-  failed(problem: string, mayBeAnother = false): void {
+  /**
+   * A request has failed. Those that run when one fails often fail with it: together they are one failure.
+   * @param start when it began. @param mayBeAnother whether another server may answer there next: this one has gone.
+   */
+  failed(problem: string, start = performance.now(), mayBeAnother = false): void {
     this.problem = problem;
+    if (mayBeAnother) this.isChecked = false;
+    if (start < this.#failedAt) return;
+    this.#failedAt = performance.now();
     this.#failures = Math.min(maxFailures, this.#failures + 1);
-    if (mayBeAnother || this.#failures === maxFailures) this.isChecked = false;
-    this.#closedAt = performance.now() + this.#options.breakMs;
+    if (this.#failures === maxFailures) this.isChecked = false;
   }
 }

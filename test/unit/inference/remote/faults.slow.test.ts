@@ -313,6 +313,24 @@ describe('an inference server that fails', () => {
     expect(server.counts.get('/completion')).toBe(asked);
   });
 
+  it('has failed once where the requests of several agents break off together', async () => {
+    const { servers, model } = await open(1, { retryMs: 100, breakMs: 3_600_000 });
+    const [server] = servers;
+    if (!server) throw new Error('no server');
+    const crowd = 4;
+    const { slots } = model.stats();
+    const asked: Parameters<ServerScript>[2][] = [];
+    // Those that wait for a slot break off, too, when they get it.
+    server.script = onCompletion((response) => {
+      asked.push(response);
+      if (asked.length >= slots) for (const one of asked) one.destroy();
+    }, crowd);
+    const sequences = Array.from({ length: crowd }, () => model.openSequence());
+    const answers = await Promise.all(sequences.map((sequence) => generate(sequence, userPrompt('Hello?'))));
+    expect(answers.map(({ text }) => text)).toEqual(sequences.map(() => 'Yes.'));
+    expect(server.counts.get('/completion')).toBe(2 * crowd);
+  });
+
   it('may keep a connection open with comments while it computes the first token', async () => {
     const { servers, sequence } = await open(1, { idleMs: 300, firstByteMs: 60_000 });
     const [server] = servers;
