@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,7 +8,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import { connect } from '../../src/client/index.ts';
 import type { LoadOptions } from '../../src/inference/contract/engine.ts';
 import { LlamaServerEngine, type LlamaServerOptions } from '../../src/inference/llamaServer/engine.ts';
+import { readGguf } from '../../src/inference/llama/gguf/validateFile.ts';
 import type { EngineCrash } from '../../src/inference/process/supervisor.ts';
+import { loraGguf } from '../../scripts/gguf/lora.mjs';
 import { engineContract } from '../contracts/engine.ts';
 import { generate, userPrompt } from '../contracts/generation.ts';
 import { startLlamaServer, type TestLlamaServer } from '../helpers/inference/llamaServer.ts';
@@ -120,6 +122,53 @@ describe.skipIf(isSkipped('ownLlamaServer'))('a model in a llama-server that thi
     await expect(openEngine(engine).load(demoFile, { ...options, ...load })).rejects.toMatchObject({
       name: 'MODEL_LOAD_FAILED',
       message: expect.stringContaining(message),
+    });
+  });
+
+  describe('with LoRA adapters', () => {
+    let folder: string;
+    let loras: { readonly file: string; readonly scale: number }[];
+    beforeAll(async () => {
+      folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
+      const { header } = await readGguf(demoFile);
+      const changed = header.tensors.filter(({ name }) => name.endsWith('.attn_q.weight'));
+      const tensors = Object.fromEntries(changed.map(({ name, dimensions }) => [name, dimensions]));
+      const bytes = loraGguf({ architecture: String(header.values.get('general.architecture')), tensors });
+      // A colon is in each path on Windows.
+      loras = [
+        { file: join(folder, 'C:wizard.gguf'), scale: 1 },
+        { file: join(folder, 'old, "loud".gguf'), scale: -0.5 },
+      ];
+      for (const { file } of loras) await writeFile(file, bytes);
+    });
+    afterAll(() => rm(folder, { recursive: true }));
+
+    it('has them whatever is in their paths, and counts them as memory', async () => {
+      const plain = await openEngine().load(demoFile, options);
+      const model = await openEngine().load(demoFile, { ...options, loras });
+      const sizes = await Promise.all(loras.map(async ({ file }) => (await stat(file)).size));
+      const weights = plain.stats().memory.weights.ram + sizes.reduce((sum, size) => sum + size, 0);
+      expect(model.stats().memory.weights.ram).toBe(weights);
+    });
+
+    it('names them in one argument, and gives their scales at each start', async () => {
+      const engine = openEngine({ binary: forwarder });
+      const failing = engine.load(demoFile, { ...options, loras, serverArgs: ['--wrong'] });
+      const list = `--lora ${loras[0]?.file},"${join(folder, 'old, ""loud"".gguf')}" `;
+      await expect(failing).rejects.toMatchObject({ message: expect.stringContaining(list) });
+      const model = await engine.load(demoFile, { ...options, loras });
+      await kill();
+      expect(await model.count(['a lamp'])).toEqual([expect.any(Number)]);
+      const scales = [
+        { id: 0, scale: 1 },
+        { id: 1, scale: -0.5 },
+      ];
+      expect(server.log.loraScales.slice(-2)).toEqual([scales, scales]);
+    });
+
+    it('is refused where one does not fit', async () => {
+      const wrong = openEngine().load(demoFile, { ...options, loras: [{ file: demoFile, scale: 1 }] });
+      await expect(wrong).rejects.toMatchObject({ message: expect.stringContaining('it is no LoRA adapter') });
     });
   });
 

@@ -4,7 +4,7 @@ import { EitherSignal, raceAbort } from '../../base/abort.ts';
 import { describeError, Fault } from '../../protocol/fault.ts';
 import type { Engine, LoadOptions, Model } from '../contract/engine.ts';
 import type { LoadPlan } from '../contract/memory.ts';
-import { type ModelSupervision, splitFileNames } from '../contract/model.ts';
+import { type LoraFile, type ModelSupervision, splitFileNames } from '../contract/model.ts';
 import { Listeners } from '../../base/events.ts';
 import { slowLoadMs } from '../contract/pace.ts';
 import type { ProcessEngineOptions } from '../process/engine.ts';
@@ -30,6 +30,7 @@ const firstBackoffMs = 1000;
 export class LlamaServerEngine implements Engine {
   readonly name = 'llama-server';
   readonly needsFiles = true;
+  readonly estimate = planOf;
   readonly #options: LlamaServerOptions;
   readonly #crashes = new CrashCounts();
   readonly #closing = new AbortController();
@@ -38,10 +39,6 @@ export class LlamaServerEngine implements Engine {
 
   constructor(options: LlamaServerOptions) {
     this.#options = options;
-  }
-
-  estimate(file: string, options: LoadOptions): Promise<LoadPlan> {
-    return planOf(file, options);
   }
 
   async load(file: string, options: LoadOptions): Promise<Model> {
@@ -56,6 +53,7 @@ export class LlamaServerEngine implements Engine {
     const server = new ServerProcess(await freePort(), {
       binary: this.#options.binary,
       args: argumentsFor(file, options, plan),
+      loras: options.loras ?? [],
       onStart: (pid) => this.#options.onStart?.(pid),
       onCrash: (end) => {
         const count = this.#crashes.add(file);
@@ -67,9 +65,8 @@ export class LlamaServerEngine implements Engine {
     try {
       await server.ready(signal);
       const { loadRemoteModel } = await import('../remote/loadRemoteModel.ts');
-      const remote = { api: 'llama-server', baseUrls: [server.url], apiKeyEnv: keyName } as const;
       const model = await loadRemoteModel(
-        { ...remote, model: undefined, templateFile: undefined },
+        { api: 'llama-server', baseUrls: [server.url], apiKeyEnv: keyName, model: undefined, templateFile: undefined },
         {
           contextSize: plan.contextSize,
           slots: 0,
@@ -120,15 +117,18 @@ export class LlamaServerEngine implements Engine {
 
 const keyName = 'LLAMA_API_KEY';
 
-async function planOf(file: string, { contextSize, slots, kvCacheType = 'f16' }: LoadOptions): Promise<LoadPlan> {
+async function planOf(file: string, options: LoadOptions): Promise<LoadPlan> {
+  const { contextSize, slots, kvCacheType = 'f16', loras = [] } = options;
   // Imported on demand: it loads the library, of which a server without such models needs nothing.
   const { readKvCacheShape } = await import('../llama/gguf/metadata.ts');
+  const { checkLoras } = await import('../llama/loras.ts');
+  const loraBytes = await checkLoras(file, loras);
   const shape = await readKvCacheShape(file);
   const tokens = contextSize || Math.min(defaultContextSize, shape?.trainedContext ?? Infinity);
   const count = slots || defaultSlots;
   const slotBytes = tokens * (shape?.bytesPerToken ?? 0) * kvCacheShares[kvCacheType];
   const parts = splitFileNames(basename(file)).map((name) => stat(join(dirname(file), name)));
-  const weights = (await Promise.all(parts)).reduce((sum, { size }) => sum + size, 0);
+  const weights = (await Promise.all(parts)).reduce((sum, { size }) => sum + size, loraBytes);
   return {
     slots: count,
     contextSize: tokens,
@@ -155,14 +155,16 @@ function argumentsFor(file: string, options: LoadOptions, { slots, contextSize }
     ...(gpu === 'off' ? ['--device', 'none'] : []),
     ...(gpuLayers === 'auto' ? [] : ['--n-gpu-layers', String(gpuLayers)]),
     ...(kvCacheType === 'f16' ? [] : ['--cache-type-k', kvCacheType, '--cache-type-v', kvCacheType]),
-    ...loras.flatMap((lora) => ['--lora-scaled', `${lora.file}:${lora.scale}`]),
+    ...(loras.length === 0 ? [] : ['--lora', loras.map(({ file: lora }) => toCsv(lora)).join()]),
     ...serverArgs,
   ];
 }
 
-interface ServerProcessOptions {
-  /** Path of the binary, or its name on the PATH. */
-  readonly binary: string;
+/** A value of a list that is separated by commas. */
+const toCsv = (text: string): string => (/[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+
+interface ServerProcessOptions extends Pick<LlamaServerOptions, 'binary'> {
+  readonly loras: readonly LoraFile[];
   readonly args: readonly string[];
   /** Receives the id of each process that is started. */
   readonly onStart: (pid: number) => void;
@@ -261,8 +263,18 @@ class ServerProcess implements AsyncDisposable {
 
   async #answers(child: ChildProcess): Promise<void> {
     for (const { signal } = this.#closing; this.#child === child; await wait(pollMs, undefined, { signal })) {
-      if ((await fetch(`${this.url}/health`, { signal }).catch(() => undefined))?.ok) return;
+      if ((await fetch(`${this.url}/health`, { signal }).catch(() => undefined))?.ok) return this.#scaleLoras();
     }
+  }
+
+  /** Not by an argument: in those with a scale, no path can have a colon, as it has on Windows. */
+  async #scaleLoras(): Promise<void> {
+    const { loras } = this.#options;
+    if (loras.every(({ scale }) => scale === 1)) return;
+    const headers = { authorization: `Bearer ${this.key}`, 'content-type': 'application/json' };
+    const body = JSON.stringify(loras.map(({ scale }, id) => ({ id, scale })));
+    const response = await fetch(`${this.url}/lora-adapters`, { method: 'POST', headers, body });
+    if (!response.ok) throw new Fault('MODEL_LOAD_FAILED', `it refuses the scales: ${await response.text()}`);
   }
 
   /** @throws Fault with what it wrote last. */

@@ -9,6 +9,8 @@ export interface InferenceLog {
   readonly completions: Record<string, unknown>[];
   /** Tokens of each, and of those the tokens that were computed after the client had gone. */
   readonly computed: { tokens: number; afterClose: number }[];
+  /** Bodies of the requests that set the scales of LoRA adapters. */
+  readonly loraScales: unknown[];
 }
 
 /** A server that speaks the API of llama-server over the demo model. */
@@ -31,7 +33,7 @@ export async function startLlamaServer({
   apiKey,
 }: TestLlamaServerOptions = {}): Promise<TestLlamaServer> {
   const model = await DemoModel.load(slots, contextSize);
-  const log: InferenceLog = { completions: [], computed: [] };
+  const log: InferenceLog = { completions: [], computed: [], loraScales: [] };
   const { weights } = model;
   const { tokens: spellings } = weights.fileInfo.metadata.tokenizer.ggml;
   const bosToken = weights.tokens.shouldPrependBosToken ? weights.tokens.bos : null;
@@ -51,6 +53,10 @@ export async function startLlamaServer({
         typeof content === 'string' ? weights.tokenize(content, special === true) : (content as readonly Token[]);
       const all = withBos === true && bosToken !== null ? [bosToken, ...tokens] : tokens;
       return { tokens: withPieces ? all.map((id) => ({ id, piece: weights.detokenize([id], true) })) : all };
+    },
+    '/lora-adapters'(body) {
+      log.loraScales.push(body);
+      return { success: true };
     },
     '/completion': (body, response) => complete(model, body, response, log),
   };
