@@ -5,6 +5,7 @@ import { hostname } from 'node:os';
 import { join, dirname } from 'node:path';
 import { makeFolder, writeAtomic } from '../../base/filesystem.ts';
 import { isAbandoned } from '../../base/ownership.ts';
+import { describeError, Fault } from '../../protocol/fault.ts';
 import { createReader, type FromSchema, type ObjectSchema, readJsonText } from '../../protocol/schema.ts';
 import { integer, string } from '../../protocol/schemaBuilders.ts';
 
@@ -70,7 +71,8 @@ export class StateStore implements AsyncDisposable {
     await (this.#folderReady ??= this.#createFolder()).catch((error: unknown) => {
       this.#folderReady = undefined;
       this.#quota.delete(file);
-      throw error;
+      // An engine process is told the message of a Fault only.
+      throw new Fault('INTERNAL', describeError(error), { cause: error });
     });
     this.#files.set(path, file);
     return {
@@ -157,7 +159,7 @@ const readHeader = createReader(headerSchema);
 export class PromptStore {
   readonly #onWriteError: (error: unknown) => void;
   readonly #cache: DiskCache<{ readonly header: PromptHeader; readers: number }>;
-  #saved: Promise<unknown> = Promise.resolve();
+  #saved: Promise<SavedPrompt | undefined> = Promise.resolve(undefined);
 
   /** @param cache the cache folder. */
   constructor(cache: string, quota: DiskQuota, onWriteError: (error: unknown) => void = () => undefined) {
@@ -187,9 +189,7 @@ export class PromptStore {
    * engine processes may save the same prompt.
    */
   save(prompt: NewPrompt, file: StateFile): Promise<SavedPrompt | undefined> {
-    const saving = this.#saved.then(() => this.#save(prompt, file));
-    this.#saved = saving;
-    return saving;
+    return (this.#saved = this.#saved.then(() => this.#save(prompt, file)));
   }
 
   async #save(prompt: NewPrompt, file: StateFile): Promise<SavedPrompt | undefined> {

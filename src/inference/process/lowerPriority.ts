@@ -22,7 +22,6 @@ export function lowerPriority(priority: ProcessPriority): void {
 
 /** On Linux each thread has a priority of its own, which the threads that it starts inherit; 0 = this process. */
 function threadIds(): readonly number[] {
-  if (process.platform !== 'linux') return [0];
   try {
     return readdirSync('/proc/self/task').map(Number);
   } catch {

@@ -3,7 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { DiskQuota } from '../../../../../src/base/diskCache.ts';
-import { StateStore, type StateFile } from '../../../../../src/inference/llama/cacheFiles.ts';
+import { PromptStore, StateStore, type StateFile } from '../../../../../src/inference/llama/cacheFiles.ts';
+import { fileService } from '../../../../../src/inference/process/fileServices.ts';
+import type { EngineRequests, ServerRequests } from '../../../../../src/inference/process/messages.ts';
+import { Peer, type RequestHandlers } from '../../../../../src/inference/process/peer.ts';
+
+const noHandlers = <Handlers>(): Handlers => ({}) as Handlers;
 
 describe('the state store', () => {
   let cache: string;
@@ -62,6 +67,18 @@ describe('the state store', () => {
     expect(await saveState(80)).toBeDefined();
     expect(await saveState(80)).toBeDefined();
     expect(quota.bytes).toBe(80);
+  });
+
+  it('tells an engine process why it cannot write', async () => {
+    await writeFile(join(cache, 'states'), 'a file where the folder should be');
+    const { handlers } = fileService({ states: store, prompts: new PromptStore(cache, quota) }, () => undefined);
+    const engine: Peer<ServerRequests, EngineRequests> = new Peer((messages) => server.receive(messages), noHandlers());
+    const server: Peer<EngineRequests, ServerRequests> = new Peer((messages) => engine.receive(messages), {
+      ...noHandlers<RequestHandlers<ServerRequests>>(),
+      ...handlers,
+    });
+    await expect(engine.request('reserveState', { bytes: 40 }).result).rejects.toThrow(/EEXIST|ENOTDIR/);
+    expect(quota.bytes).toBe(0);
   });
 
   it('can be recreated after its folder was deleted', async () => {
