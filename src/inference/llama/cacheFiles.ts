@@ -196,9 +196,12 @@ export class PromptStore {
     const id = promptId(prompt);
     let isPlaced = false;
     try {
+      // Another server may have saved it since: it would find its file exchanged, and delete it.
+      await this.#cache.scan();
+      const existing = this.#cache.entries.get(id);
+      if (existing) return savedPrompt(id, existing.content.header);
       const { size: bytes } = await stat(file.path);
       const header: PromptHeader = { version: 2, ...prompt, bytes, checksum: await fileChecksum(file.path) };
-      if (this.#cache.entries.has(id)) return savedPrompt(id, header);
       await makeFolder(dirname(this.#cache.pathOf(id)), 0o700);
       await chmod(file.path, 0o600);
       await rename(file.path, this.#cache.pathOf(id, 'state'));
@@ -222,10 +225,7 @@ export class PromptStore {
     entry.inUse = true;
     const path = this.#cache.pathOf(id, 'state');
     const isSame = (await fileChecksum(path).catch(() => '')) === entry.content.header.checksum;
-    if (!isSame) {
-      await entry.drop();
-      return undefined;
-    }
+    if (!isSame) return void (await entry.drop());
     await this.#cache.touch(id);
     return path;
   }

@@ -63,6 +63,17 @@ describe('the files of the prompt cache', () => {
     expect(await tokensOf(other)).toEqual([]);
   });
 
+  it('are saved once by servers that started before either had saved them', async () => {
+    const [one, other] = [open(), open()];
+    const saved = await save(one, [1, 2]);
+    expect(await save(other, [1, 2], 120)).toMatchObject({ id: saved?.id, bytes: 100 });
+    for (const server of [one, other]) {
+      expect(await server.open(saved?.id ?? '')).toBeDefined();
+      await server.close(saved?.id ?? '', true);
+    }
+    expect(await filesIn()).toHaveLength(2);
+  });
+
   it('make room for others: those go first that were not used for the longest time', async () => {
     const store = open(250);
     const first = await save(store, [1]);
