@@ -95,10 +95,10 @@ export class VectorPool implements AsyncDisposable {
     let following: Promise<unknown> = Promise.resolve();
     const follow = async (): Promise<void> => {
       if (!isOpen) return;
-      const former = kept;
-      kept = await use(stateOf(storage));
-      former[Symbol.dispose]();
-      if (!isOpen) kept[Symbol.dispose]();
+      const next = await use(stateOf(storage));
+      // Closed meanwhile, it has closed `kept`.
+      (isOpen ? kept : next)[Symbol.dispose]();
+      if (isOpen) kept = next;
     };
     const compare = async (
       prefix: string,

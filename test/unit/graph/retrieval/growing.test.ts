@@ -1,6 +1,8 @@
+import { setImmediate } from 'node:timers/promises';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { createRandom } from '../../../../scripts/seededRandom.mjs';
+import { Gate } from '../../../helpers/gate.ts';
 import { createRetriever, type SearchRequest } from '../../../../src/graph/retrieval/retriever.ts';
 import { StorageVectors } from '../../../../src/graph/retrieval/vectors/storageVectors.ts';
 import { VectorPool } from '../../../../src/graph/retrieval/vectors/vectorPool.ts';
@@ -187,6 +189,29 @@ describe('the vectors of a storage that grows', () => {
     await change(storage, [entryOf('new', 'The blue whale')]);
     expect(await find('The blue whale')).toBe('new');
     expect(model.embedded).toEqual(['The blue whale', 'The blue whale']);
+  });
+
+  it('stay for a search under way, when another user of them leaves just after a change', async () => {
+    await using pool = new VectorPool({ log: pino({ level: 'silent' }), idleMs: 60_000 });
+    const gate = new Gate();
+    const model = new WatchedModel();
+    const embed = async (texts: readonly string[], options: EmbedOptions) => {
+      await gate.closed;
+      options.signal.throwIfAborted();
+      return WatchedModel.prototype.embed.call(model, texts, options);
+    };
+    Object.assign(model, { embed });
+    const storage = createGrowing(Array.from({ length: 9 }, (_, id) => entryOf(`${id}`, `Text ${id}`)));
+    const source = { storage, name: 'lore', model, modelName: 'search', prefixes: { query: '', document: '' } };
+    using stays = await pool.open(source);
+    const leaves = await pool.open(source);
+    const searching = createRetriever(storage, stays).search(request('Text 4', { match: 'vectors' }));
+    await setImmediate();
+    await change(storage, [entryOf('new', 'The blue whale')]);
+    leaves[Symbol.dispose]();
+    await setImmediate();
+    gate.open();
+    expect((await searching).hits[0]?.id).toBe('4');
   });
 
   it('are taken over from those before, if others were replaced before they had any', async () => {
