@@ -144,11 +144,11 @@ export async function createFile(path: string): Promise<FileHandle> {
   return open(path, 'wx+');
 }
 
-/** Flushes the directory entries of a folder, where the system can: renames in it then survive a power cut. */
+/** Flushes the directory entries of a folder, where the system can: renames in it then survive a power cut. Never rejects. */
 export async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r').catch(() => undefined);
   await handle?.sync().catch(() => undefined);
-  await handle?.close();
+  await handle?.close().catch(() => undefined);
 }
 
 /** Whether an error says that a path has no regular file. Other errors, such as EMFILE, say nothing about what is there. */

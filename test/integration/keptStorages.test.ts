@@ -5,6 +5,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { connect } from '../../src/client/index.ts';
+import { memoryFolder } from '../../src/graph/storage/memoryFolder.ts';
+import { SessionStorages } from '../../src/graph/storage/sessionStorages.ts';
+import { StorageRoot } from '../../src/graph/storage/storageRoot.ts';
 import type { ClientFrameBodies, ServerFrame } from '../../src/protocol/frames.gen.ts';
 import { errorOf, startTestServer, subprotocols, TestClient } from '../helpers/server.ts';
 
@@ -20,6 +23,16 @@ const create = (
   fields: Partial<ClientFrameBodies['createStringStorage']> = {},
 ): Promise<ServerFrame> =>
   client.request('createStringStorage', { name: 'facts', kind: 'KNOWLEDGE', persist: true, ...fields });
+const createKept = (name: string): ClientFrameBodies['createStringStorage'] => ({
+  name,
+  kind: 'KNOWLEDGE',
+  persist: true,
+  filePath: '',
+  strings: [],
+  keys: [],
+  metadataJson: [],
+  entries: [],
+});
 const idsIn = async (client: TestClient): Promise<readonly string[]> => {
   const answer = await client.request('exportStorage', { storage: 'facts' });
   if (answer.body !== 'exportStorage') throw new Error(JSON.stringify(answer));
@@ -121,6 +134,51 @@ describe.each(subprotocols)('a storage that is kept, over %s', (subprotocol) => 
     expect(await idsIn(client)).toEqual(['goat']);
     const [file = ''] = (await readdir(memory)).filter((name) => name.endsWith('.jsonl'));
     expect((await readFile(join(memory, file), 'utf8')).split('\n')).toHaveLength(3);
+  });
+});
+
+it('gives back an entry that is too large for an addition, which its creation took', async () => {
+  const strings = ['x'.repeat(60_000)];
+  for (const given of [{ strings, keys: ['long'] }, {}]) {
+    await using server = await startTestServer({ memory });
+    await using client = new TestClient(server.url, 'turngraph.v1.json');
+    await client.receive('sessionReady');
+    await client.request('configureSession', { engine: 'mock', memoryKey: 'k' });
+    expect(await create(client, given)).toMatchObject({ createStringStorage: { entries: 1 } });
+  }
+});
+
+describe('two sessions that share a storage', () => {
+  const root = new StorageRoot(tmpdir());
+  const facts = createKept('facts');
+  const records = (name: string, count: number) =>
+    Array.from({ length: count }, (_, index) => ({ id: `${name}${index}`, text: 'x'.repeat(900) }));
+
+  it('may both remove entries, also one that has no room for what the other has added', async () => {
+    const folder = memoryFolder(memory, 1e6);
+    const sessionOf = () => new SessionStorages(root, 10, { entries: 1000, bytes: 60_000 }, { folder, key: 'k' });
+    await using one = sessionOf();
+    await using two = sessionOf();
+    await one.create(facts);
+    await two.create(facts);
+    await one.create(createKept('others'));
+    await one.add('others', records('other', 30));
+    await two.add('facts', records('fact', 30));
+    await expect(one.add('facts', records('more', 1))).rejects.toMatchObject({ name: 'LIMIT_EXCEEDED' });
+    await one.remove('facts', ['fact0']);
+    expect(await two.export('facts')).toHaveLength(29);
+  });
+
+  it('get nothing from one that has left: its file is not its own any more', async () => {
+    const folder = memoryFolder(memory, 1e6);
+    await using one = new SessionStorages(root, 10, undefined, { folder, key: 'k' });
+    await one.create(facts);
+    const adding = one.add('facts', records('late', 20));
+    await Promise.all([
+      expect(adding).rejects.toMatchObject({ name: 'INVALID_STRING_STORAGE_NAME' }),
+      one.destroy('facts'),
+    ]);
+    expect(await readdir(memory)).toEqual([]);
   });
 });
 

@@ -16,9 +16,11 @@ import { readBytes } from './storageFile.ts';
 const header = { turngraph: 'memory', version: 1 } as const;
 /** A file is written anew when more than half of it, and so many bytes, are of entries that are not there any more. */
 const minStaleBytes = 65_536;
-const batchBytes = 2 ** 20;
+/** Of a line with many entries, which is parsed at once. */
+const lineLength = 2 ** 20;
 
 const toLine = (value: object): string => `${JSON.stringify(value)}\n`;
+const headerLine = toLine(header);
 
 /**
  * The file of a storage that is kept: a header, then one JSON line a change, `{"add": [...], "remove": [...]}`. A change is on
@@ -32,6 +34,7 @@ export class MemoryFile implements AsyncDisposable {
   #file: FileHandle | undefined;
   /** Bytes of its whole lines; 0 = it is not there yet. */
   #length = 0;
+  #headerLength = headerLine.length;
   /** Whether there may be a part of a line after them. */
   #isTorn = true;
 
@@ -60,6 +63,7 @@ export class MemoryFile implements AsyncDisposable {
     });
     this.#length = bytes.lastIndexOf(0x0a) + 1;
     if (this.#length === 0) return undefined;
+    this.#headerLength = bytes.indexOf(0x0a) + 1;
     const yieldToOthers = createYielder();
     const entries = new Map<string, KnowledgeEntry>();
     for (let [start, number] = [0, 1]; start < this.#length; number++) {
@@ -74,17 +78,19 @@ export class MemoryFile implements AsyncDisposable {
   /** Writes a change, or the state if much is stale. @throws Fault LIMIT_EXCEEDED, INSUFFICIENT_DISK_SPACE */
   async write(...[{ added, removed }, next]: Parameters<WriteChange>): Promise<void> {
     const line = toLine({ ...(added.length > 0 && { add: added }), ...(removed.length > 0 && { remove: removed }) });
-    const bytes = Buffer.from(this.#length === 0 ? toLine(header) + line : line);
+    const bytes = Buffer.from(this.#length === 0 ? headerLine + line : line);
     const length = this.#length + bytes.length;
-    const isStale = length > 2 * next.bytes + minStaleBytes || next.entries.length === 0;
-    const isTooLong = length > this.#maxBytes;
+    const isEmpty = next.entries.length === 0;
+    const isStale = isEmpty || length > 2 * next.bytes + minStaleBytes;
     try {
       await this.#lock?.check();
-      if (isTooLong) await this.#rewrite(next.entries);
+      if (length > this.#maxBytes) await this.#rewrite(next.entries);
       // It may lack the room for a second file.
       else if (!isStale || (await this.#rewrite(next.entries).catch(() => true))) await this.#append(bytes);
     } catch (cause) {
-      throw cause instanceof Fault && cause.name === 'LIMIT_EXCEEDED' ? cause : this.#unwritable(cause);
+      const fault = cause instanceof Fault && cause.name === 'LIMIT_EXCEEDED' ? cause : this.#unwritable(cause);
+      if (!isEmpty || fault.name !== 'INSUFFICIENT_DISK_SPACE') throw fault;
+      await this.#clear().catch(() => Promise.reject(fault));
     }
   }
 
@@ -105,16 +111,29 @@ export class MemoryFile implements AsyncDisposable {
     this.#file = undefined;
   }
 
+  async #open(): Promise<FileHandle> {
+    return (this.#file ??= await open(this.#path, constants.O_RDWR | constants.O_CREAT, 0o600));
+  }
+
+  /** Cuts off all lines but the header, which needs no room on the disk. */
+  async #clear(): Promise<void> {
+    const file = await this.#open();
+    await file.truncate(this.#headerLength);
+    this.#length = this.#headerLength;
+    // The lines are gone, whether or not the disk has it yet.
+    await file.datasync().catch(() => undefined);
+  }
+
   async #append(bytes: Buffer): Promise<void> {
     const isNew = this.#length === 0;
-    this.#file ??= await open(this.#path, constants.O_RDWR | constants.O_CREAT, 0o600);
-    if (this.#isTorn) await this.#file.truncate(this.#length);
+    const file = await this.#open();
+    if (this.#isTorn) await file.truncate(this.#length);
     this.#isTorn = true;
     try {
-      await writeAll(this.#file, bytes, this.#length);
-      await this.#file.datasync();
+      await writeAll(file, bytes, this.#length);
+      await file.datasync();
     } catch (error) {
-      await this.#file.truncate(this.#length).catch(() => undefined);
+      await file.truncate(this.#length).catch(() => undefined);
       throw error;
     }
     if (isNew) await syncFolder(dirname(this.#path));
@@ -126,24 +145,27 @@ export class MemoryFile implements AsyncDisposable {
     let length = 0;
     await writeAtomic(this.#path, async (file) => {
       await file.chmod(0o600);
-      let batch = toLine(header);
-      const writeBatch = async (): Promise<void> => {
-        const bytes = Buffer.from(batch);
+      const write = async (line: string): Promise<void> => {
+        const bytes = Buffer.from(line);
         const message = `the memory of "${this.#name}" would have more than ${this.#maxBytes} bytes; remove entries first`;
         if (length + bytes.length > this.#maxBytes) throw new Fault('LIMIT_EXCEEDED', message);
         await writeAll(file, bytes, length);
         length += bytes.length;
-        batch = '';
       };
+      await write(headerLine);
+      let adding = '';
       for (const entry of entries) {
-        batch += toLine({ add: [entry] });
-        if (batch.length >= batchBytes) await writeBatch();
+        adding += (adding === '' ? '{"add":[' : ',') + JSON.stringify(entry);
+        if (adding.length < lineLength) continue;
+        await write(`${adding}]}\n`);
+        adding = '';
       }
-      await writeBatch();
+      if (adding !== '') await write(`${adding}]}\n`);
       // Windows replaces no open file.
       await this.#close();
     });
     this.#length = length;
+    this.#headerLength = headerLine.length;
     this.#isTorn = false;
   }
 
@@ -160,7 +182,7 @@ export class MemoryFile implements AsyncDisposable {
     if (!Array.isArray(add) || !add.every(isObject) || !isStringList(remove))
       throw invalidStorage(`${place}: add must be a list of entries, and remove a list of ids`);
     for (const id of remove) entries.delete(id);
-    for (const entry of await readEntries(add, { fields: undefined }, `${place}: add`)) {
+    for (const entry of await readEntries(add, { fields: undefined }, `${place}: add`, Infinity)) {
       entries.delete(entry.id);
       entries.set(entry.id, entry);
     }

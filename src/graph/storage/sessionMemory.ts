@@ -48,7 +48,7 @@ export class SessionMemory {
   }
 
   /** Counts other bytes of a thing that is used. @throws as `add`. */
-  resize(thing: object, bytes: number, what: string): void {
+  resize(thing: object, bytes: number, what?: string): void {
     const known = this.#shared.get(thing);
     if (!known) return;
     this.add(bytes - known.bytes, bytes > known.bytes ? what : undefined, known.isKnowledge);

@@ -95,8 +95,7 @@ export class SessionStorages implements AsyncDisposable {
   /** Removes a storage by its name; agents that use it keep it. @throws Fault INVALID_STRING_STORAGE_NAME when there is none. */
   async destroy(name: string): Promise<void> {
     const storage = this.#named.get(name);
-    const hint = didYouMean(name, this.#named.keys());
-    if (!storage) throw new Fault('INVALID_STRING_STORAGE_NAME', `there is no storage "${name}"${hint}`);
+    if (!storage) throw this.#unknown(name, '');
     this.#named.delete(name);
     // A file is cached, and stays.
     if (storage.isOfClient || storage.current) this.memory.drop(storage);
@@ -225,19 +224,28 @@ export class SessionStorages implements AsyncDisposable {
     const storage = this.#named.get(name);
     if (storage instanceof GrowingStorage) return storage;
     if (storage) throw notKnowledge(name, storage);
-    const isFile = (await this.#root.find(name)) !== undefined;
-    const problem = isFile
-      ? `"${name}" is a file of the storage folder, which does not change; create a storage from it (filePath), and name that`
-      : `there is no storage "${name}"; create it first${didYouMean(name, this.#named.keys())}`;
+    if ((await this.#root.find(name)) === undefined) throw this.#unknown(name);
+    const problem = `"${name}" is a file of the storage folder, which does not change; create a storage from it (filePath), and name that`;
     throw new Fault('INVALID_STRING_STORAGE_NAME', problem);
   }
 
+  #unknown(name: string, fix = '; create it first'): Fault {
+    const hint = didYouMean(name, this.#named.keys());
+    return new Fault('INVALID_STRING_STORAGE_NAME', `there is no storage "${name}"${fix}${hint}`);
+  }
+
   #change(name: string, storage: GrowingStorage, plan: () => StorageChange): Promise<readonly string[]> {
+    const planIfThere = (): StorageChange => {
+      // It may have been destroyed since it was found: a file that is kept is closed then.
+      if (this.#named.get(name) !== storage) throw this.#unknown(name);
+      return plan();
+    };
     const admit = ({ entries, bytes }: StorageSize): void => {
       if (entries > storage.list.length) this.#checkLimit(entries, name, this.#knowledgeLimits.entries);
-      this.memory.resize(storage, bytes, `"${name}"`);
+      // Other sessions may have added more than this one could: entries can be removed all the same.
+      this.memory.resize(storage, bytes, bytes > storage.bytes ? `"${name}"` : undefined);
     };
-    return storage.change(plan, admit);
+    return storage.change(planIfThere, admit);
   }
 
   #count(storage: StringStorage, name: string, bytes: number): StringStorage {

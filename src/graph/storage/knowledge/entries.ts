@@ -48,13 +48,14 @@ export type EntryRecord = Partial<Omit<KnowledgeEntry, 'keysOnly' | 'rules'>> & 
  * Reads entries that are added to a storage. One without an id, or with "", gets one.
  * @param records as in a knowledge file, or, as in a request, with the metadata as text.
  * @param place what messages call the list.
- * @throws Fault INVALID_STRING_STORAGE_DATA that names the first entry that cannot be used, LIMIT_EXCEEDED for one
- * that is too large.
+ * @param maxBytes of an entry; default: those of one that can be exported.
+ * @throws Fault INVALID_STRING_STORAGE_DATA that names the first entry that cannot be used, LIMIT_EXCEEDED for a large one.
  */
 export async function readEntries(
   records: readonly EntryRecord[],
   { fields }: Pick<Knowledge, 'fields'>,
   place: string,
+  maxBytes = maxEntriesBytes,
 ): Promise<readonly KnowledgeEntry[]> {
   const withFields = fieldsReader(fields);
   const ids = new Set<string>();
@@ -72,9 +73,8 @@ export async function readEntries(
     }
     ids.add(id);
     const { bytes } = entryForClient(reading.value);
-    // It could not be exported.
-    const has = `has ${bytes} bytes with its id and all its metadata, and ${maxEntriesBytes} are allowed`;
-    if (bytes > maxEntriesBytes) throw new Fault('LIMIT_EXCEEDED', `${place}[${index}] ${has}; divide it`);
+    const has = `has ${bytes} bytes with its id and all its metadata, and ${maxBytes} are allowed`;
+    if (bytes > maxBytes) throw new Fault('LIMIT_EXCEEDED', `${place}[${index}] ${has}; divide it`);
     entries.push(reading.value);
   }
   return entries;

@@ -9,7 +9,8 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { type FileHandle, open } from 'node:fs/promises';
+import fs, { type FileHandle, open } from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -79,6 +80,23 @@ async function failWrites(
       },
     });
   return { [Symbol.dispose]: () => void Object.assign(prototype, Object.fromEntries(originals)) };
+}
+
+/** Lets a folder that was opened fail to close, until it is disposed of. */
+function failToClose(path: string): Disposable {
+  const original = fs.open;
+  const failing = async (...given: Parameters<typeof original>): Promise<FileHandle> => {
+    const handle = await original(...given);
+    const close = handle.close.bind(handle);
+    const fail = () => close().then(() => Promise.reject(Object.assign(new Error('EIO'), { code: 'EIO' })));
+    return given[0] === path ? Object.assign(handle, { close: fail }) : handle;
+  };
+  const set = (open: typeof original): void => {
+    Object.assign(fs, { open });
+    syncBuiltinESMExports();
+  };
+  set(failing);
+  return { [Symbol.dispose]: () => set(original) };
 }
 
 describe('the file of a storage that is kept', () => {
@@ -177,7 +195,7 @@ describe('the file of a storage that is kept', () => {
     ['a disk that does not take what was written', 'EIO', ['datasync', 'sync'], 'INTERNAL'],
   ] as const)('is as it was after %s', async (_, code, methods, name) => {
     await using opened = await openFile();
-    await opened.change([entryOf('a')]);
+    await opened.change([entryOf('a'), entryOf('z')]);
     const before = readFileSync(opened.path, 'utf8');
     {
       using failing = await failWrites(code, methods);
@@ -188,13 +206,68 @@ describe('the file of a storage that is kept', () => {
       });
       await expect(opened.change([], ['a'])).rejects.toMatchObject({ name });
     }
-    expect([opened.storage.keys, await idsIn()]).toEqual([['a'], ['a']]);
+    expect([opened.storage.keys, await idsIn()]).toEqual([
+      ['a', 'z'],
+      ['a', 'z'],
+    ]);
     if (!(methods as readonly string[]).includes('truncate')) expect(readFileSync(opened.path, 'utf8')).toBe(before);
     await opened.change([entryOf('c')]);
     expect([opened.storage.keys, await idsIn()]).toEqual([
-      ['a', 'c'],
-      ['a', 'c'],
+      ['a', 'z', 'c'],
+      ['a', 'z', 'c'],
     ]);
+  });
+
+  it('is cleared on a full disk, too, unless that takes no change at all', async () => {
+    const path = join(folder, 'facts.jsonl');
+    // As an editor leaves it.
+    writeFileSync(path, `{"turngraph": "memory", "version": 1}\r\n${JSON.stringify({ add: [entryOf('a')] })}\n`);
+    await using opened = await openFile();
+    {
+      using failing = await failWrites('ENOSPC', ['write', 'truncate']);
+      void failing;
+      await expect(opened.change([], ['a'])).rejects.toMatchObject({ name: 'INSUFFICIENT_DISK_SPACE' });
+    }
+    expect([opened.storage.keys, await idsIn()]).toEqual([['a'], ['a']]);
+    {
+      using failing = await failWrites('ENOSPC', ['write']);
+      void failing;
+      await opened.change([], ['a']);
+    }
+    expect([opened.storage.keys, await idsIn()]).toEqual([[], []]);
+    expect(readFileSync(path, 'utf8')).toBe('{"turngraph": "memory", "version": 1}\r\n');
+    await opened.change([entryOf('b')]);
+    expect([opened.storage.keys, await idsIn()]).toEqual([['b'], ['b']]);
+  });
+
+  it('lets entries be removed when it is as large as it may be, also those that were added together', async () => {
+    const path = join(folder, 'small.jsonl');
+    await using opened = await openFile(path, 20_000);
+    for (const count of [40, 1]) {
+      const addMany = (round: number) =>
+        opened.change(Array.from({ length: count }, (_, at) => entryOf(`${count} ${round} ${at}`)));
+      const isTaken = (round: number) =>
+        addMany(round).then(
+          () => true,
+          () => false,
+        );
+      for (let round = 0; await isTaken(round); round++);
+    }
+    const ids = opened.storage.keys;
+    expect(ids.length).toBeGreaterThan(150);
+    for (const id of ids.slice(0, 120)) await opened.change([], [id]);
+    expect([await idsIn(path), statSync(path).size < 20_000]).toEqual([ids.slice(120), true]);
+  });
+
+  it('is the new one once that has its name, whatever its folder answers then', async () => {
+    await using opened = await openFile();
+    await opened.change([entryOf('a', 'x'.repeat(100_000))]);
+    for (const id of ['b', 'c']) {
+      using failing = failToClose(folder);
+      void failing;
+      await opened.change([entryOf('a', 'short'), entryOf(id)]);
+      expect(await idsIn()).toEqual(opened.storage.keys);
+    }
   });
 
   it.skipIf(isSkipped('memoryDisk'))('keeps what was acknowledged on a real disk that is full', async () => {
