@@ -213,6 +213,18 @@ it('is free for another server when its session ended while it was opened', asyn
   await expect.poll(locks, { timeout: 5000 }).toEqual([]);
 });
 
+it('is free for another server once its own has shut down, also in sessions that wait to be resumed', async () => {
+  await using server = await startTestServer({ memory });
+  const clients = await Promise.all(Array.from({ length: 8 }, () => connect(server.url)));
+  for (const [index, client] of clients.entries()) {
+    await client.configure({ engine: 'mock', memoryKey: `${index}` });
+    await client.request('createStringStorage', { name: 'facts', kind: 'KNOWLEDGE', persist: true });
+  }
+  await Promise.all(clients.map((client) => client.close()));
+  await server[Symbol.asyncDispose]();
+  expect(await readdir(memory)).toEqual([]);
+});
+
 it('has an option of the TypeScript client', async () => {
   await using server = await startTestServer({ memory });
   for (const count of [0, 1]) {

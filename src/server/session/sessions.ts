@@ -1,3 +1,4 @@
+import { track } from '../../base/abort.ts';
 import { sameSecret } from '../../base/sameSecret.ts';
 import { serverFrame } from '../../protocol/codec/frame.ts';
 import { Fault } from '../../protocol/fault.ts';
@@ -18,6 +19,8 @@ export class Sessions implements AsyncDisposable {
   readonly #all = new Map<string, ResumableSession>();
   /** By session, the one that is detached longest first: the timer that ends it. */
   readonly #detached = new Map<ResumableSession, NodeJS.Timeout>();
+  /** The sessions that end, but still hold what they have used, such as storages that are kept. */
+  readonly #ending = new Set<Promise<unknown>>();
 
   constructor(options: SessionsOptions) {
     this.options = options;
@@ -121,9 +124,9 @@ export class Sessions implements AsyncDisposable {
     if (first) void this.end(first, { reason: 'too many sessions are detached' });
   }
 
-  /** Ends the detached sessions, for a reason that is logged. */
-  async endDetached(reason: string): Promise<void> {
-    await Promise.all([...this.#detached.keys()].map((session) => this.end(session, { reason })));
+  /** Begins to end the detached sessions, when the server shuts down. */
+  endDetached(): void {
+    for (const session of this.#detached.keys()) void this.end(session, shutsDown);
   }
 
   /** Resolves when the requests of all sessions have been answered. */
@@ -132,7 +135,8 @@ export class Sessions implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all([...this.#all.values()].map((session) => this.end(session, { reason: 'the server shuts down' })));
+    for (const session of this.#all.values()) void this.end(session, shutsDown);
+    await Promise.all(this.#ending);
   }
 
   /** Ends a session, unless it has ended, for a reason or with a close code that is logged. */
@@ -142,18 +146,19 @@ export class Sessions implements AsyncDisposable {
     await this.#dispose(session);
   }
 
-  async #dispose(session: ResumableSession): Promise<void> {
+  #dispose(session: ResumableSession): Promise<void> {
     this.#all.delete(session.id);
     clearTimeout(this.#detached.get(session));
     this.#detached.delete(session);
-    try {
-      await session[Symbol.asyncDispose]();
-    } catch (error) {
+    const ending = session[Symbol.asyncDispose]().catch((error: unknown) => {
       const { log } = this.options.context;
       log.error({ session: session.id, err: error }, 'session was not disposed of cleanly');
-    }
+    });
+    return track(this.#ending, ending);
   }
 }
+
+const shutsDown = { reason: 'the server shuts down' };
 
 const notResumable = (reason: ResumeRefusal['reason'], why: string): ResumeRefusal => ({
   reason,

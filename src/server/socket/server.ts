@@ -149,7 +149,7 @@ async function shutDown(
   // Downloads are not waited for: the next one resumes from the partial file.
   await context.downloads[Symbol.asyncDispose]();
   // No client can resume them now, so nothing waits for their turns.
-  void sessions.endDetached('the server shuts down');
+  sessions.endDetached();
   await Promise.race([Promise.all([sessions.idle(), api?.idle()]), wait(graceMs, undefined, { ref: false })]);
   await Promise.all(
     [...connections].map((connection) => connection.close(closeCodes.goingAway, 'the server shuts down')),
