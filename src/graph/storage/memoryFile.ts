@@ -31,12 +31,12 @@ export class MemoryFile implements AsyncDisposable {
   readonly #name: string;
   readonly #maxBytes: number;
   #lock: Lock | undefined;
+  /** Why it can only be read; undefined: it is locked. */
+  #whyReadOnly: Fault | undefined;
   #file: FileHandle | undefined;
   /** Bytes of its whole lines; 0 = it is not there yet. */
   #length = 0;
   #headerLength = headerLine.length;
-  /** Whether there may be a part of a line after them. */
-  #isTorn = true;
 
   /** @param name the name of the storage, for messages: the path tells nothing. */
   constructor(path: string, name: string, maxBytes: number) {
@@ -46,22 +46,24 @@ export class MemoryFile implements AsyncDisposable {
   }
 
   /**
-   * Locks the file until this is disposed of, and reads the entries; undefined: there is no file yet.
+   * Locks the file until this is disposed of, and reads the entries; undefined: there is no file yet. Where a lock cannot be
+   * written, on a full or read-only disk, it is only read: each change is refused, and what another server writes is not seen.
    * @throws Fault STORAGE_NAME_IN_USE when another server has it open; LIMIT_EXCEEDED, INVALID_STRING_STORAGE_DATA with the
    * line, STORAGE_FILE_NOT_FOUND, INSUFFICIENT_DISK_SPACE.
    */
   async open(): Promise<readonly KnowledgeEntry[] | undefined> {
     this.#lock = await acquireLock(this.#path).catch((cause: unknown) => {
-      if (!(cause instanceof Fault)) throw this.#unwritable(cause);
+      if (!(cause instanceof Fault)) return void (this.#whyReadOnly = this.#unwritable(cause));
       const message = `the storage "${this.#name}" is open in another server; end that, or the session there`;
       throw new Fault('STORAGE_NAME_IN_USE', message, { cause });
     });
     await unlink(draftPath(this.#path)).catch(() => undefined);
     const bytes = await readBytes(this.#path, this.#name, this.#maxBytes).catch((error: Fault) => {
-      if ((error.cause as NodeJS.ErrnoException).code === 'ENOENT') return new Uint8Array();
-      throw error;
+      if ((error.cause as NodeJS.ErrnoException).code !== 'ENOENT') throw this.#whyReadOnly ?? error;
+      return new Uint8Array();
     });
     this.#length = bytes.lastIndexOf(0x0a) + 1;
+    if (this.#length === 0 && this.#whyReadOnly) throw this.#whyReadOnly;
     if (this.#length === 0) return undefined;
     this.#headerLength = bytes.indexOf(0x0a) + 1;
     const yieldToOthers = createYielder();
@@ -81,6 +83,7 @@ export class MemoryFile implements AsyncDisposable {
     const bytes = Buffer.from(this.#length === 0 ? headerLine + line : line);
     const length = this.#length + bytes.length;
     const isEmpty = next.entries.length === 0;
+    if (this.#whyReadOnly) throw this.#whyReadOnly;
     const isStale = isEmpty || length > 2 * next.bytes + minStaleBytes;
     try {
       await this.#lock?.check();
@@ -127,8 +130,8 @@ export class MemoryFile implements AsyncDisposable {
   async #append(bytes: Buffer): Promise<void> {
     const isNew = this.#length === 0;
     const file = await this.#open();
-    if (this.#isTorn) await file.truncate(this.#length);
-    this.#isTorn = true;
+    // There may be a part of a line.
+    await file.truncate(this.#length);
     try {
       await writeAll(file, bytes, this.#length);
       await file.datasync();
@@ -138,7 +141,6 @@ export class MemoryFile implements AsyncDisposable {
     }
     if (isNew) await syncFolder(dirname(this.#path));
     this.#length += bytes.length;
-    this.#isTorn = false;
   }
 
   async #rewrite(entries: readonly KnowledgeEntry[]): Promise<void> {
@@ -166,7 +168,6 @@ export class MemoryFile implements AsyncDisposable {
     });
     this.#length = length;
     this.#headerLength = headerLine.length;
-    this.#isTorn = false;
   }
 
   async #readLine(bytes: Uint8Array, number: number, entries: Map<string, KnowledgeEntry>): Promise<void> {

@@ -18,7 +18,7 @@ import { createGrowing } from '../../../../src/graph/storage/growingStorage.ts';
 import type { KnowledgeEntry } from '../../../../src/graph/storage/knowledge/knowledge.ts';
 import { MemoryFile } from '../../../../src/graph/storage/memoryFile.ts';
 import { memoryFolder } from '../../../../src/graph/storage/memoryFolder.ts';
-import { renameAsWindows } from '../../../helpers/failingFiles.ts';
+import { failFiles, renameAsWindows } from '../../../helpers/failingFiles.ts';
 import { isSkipped } from '../../../helpers/requirements.mjs';
 import { SmallDisk } from '../../../helpers/smallDisk.ts';
 
@@ -238,6 +238,25 @@ describe('the file of a storage that is kept', () => {
     expect(readFileSync(path, 'utf8')).toBe('{"turngraph": "memory", "version": 1}\r\n');
     await opened.change([entryOf('b')]);
     expect([opened.storage.keys, await idsIn()]).toEqual([['b'], ['b']]);
+  });
+
+  it.each(['ENOSPC', 'EROFS', 'EACCES'])('is read where no lock can be written (%s), and not changed', async (code) => {
+    {
+      await using opened = await openFile();
+      await opened.change([entryOf('a'), entryOf('b')]);
+    }
+    const before = readFileSync(join(folder, 'facts.jsonl'), 'utf8');
+    using failing = failFiles(code, (path) => path.endsWith('.lock'), ['open']);
+    void failing;
+    await using opened = await openFile();
+    expect(opened.storage.keys).toEqual(['a', 'b']);
+    for (const [added, removed] of [[[entryOf('c')], []] as const, [[], ['a', 'b']] as const])
+      await expect(opened.change(added, removed)).rejects.toMatchObject({
+        name: code === 'ENOSPC' ? 'INSUFFICIENT_DISK_SPACE' : 'INTERNAL',
+        message: expect.stringMatching(/^the memory of "facts" cannot be written: .*; nothing has changed$/) as string,
+      });
+    expect([opened.storage.keys, readFileSync(opened.path, 'utf8')]).toEqual([['a', 'b'], before]);
+    await expect(openFile(join(folder, 'new.jsonl'))).rejects.toThrow('the memory of "facts" cannot be written');
   });
 
   it('lets entries be removed when it is as large as it may be, also those that were added together', async () => {
