@@ -1,5 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { untilAborted } from '../../base/abort.ts';
+import { afterMs, onAbort, onceAny, type Subscribe } from '../../base/events.ts';
 import { findSyntaxError } from '../../base/jsonLocations.ts';
 import { Fault } from '../../protocol/fault.ts';
 import { jsonBytes } from '../../protocol/frameSize.ts';
@@ -67,15 +66,12 @@ export class PendingResults {
 
   /** Waits until all of some calls have results, or the time is over. What comes later is not waited for. */
   async wait(ids: readonly string[], timeoutMs: number, signal: AbortSignal): Promise<ReadonlyMap<string, CallResult>> {
-    const timer = new AbortController();
-    const areComplete = (): boolean => !ids.some((id) => this.#open.has(id));
-    const complete = new Promise<void>((resolve) => {
-      this.#wake = () => areComplete() && resolve();
-    });
-    const timeout = sleep(timeoutMs, undefined, { signal: timer.signal }).catch(() => undefined);
-    this.#wake();
-    await untilAborted(Promise.race([complete, timeout]), signal);
-    timer.abort();
+    const onComplete: Subscribe = (happened) => {
+      this.#wake = () => ids.some((id) => this.#open.has(id)) || happened();
+      this.#wake();
+      return () => undefined;
+    };
+    await onceAny(afterMs(timeoutMs), onAbort(signal), onComplete);
     for (const id of ids) this.#open.delete(id);
     signal.throwIfAborted();
     return new Map(

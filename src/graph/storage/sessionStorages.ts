@@ -28,12 +28,12 @@ export class SessionStorages implements AsyncDisposable {
   readonly #files = new Map<string, Promise<StringStorage>>();
 
   /** @param maxEntries strings of one storage of another kind than KNOWLEDGE. @param keep where storages are kept. */
-  constructor(root: StorageRoot, maxEntries: number, knowledgeLimits = unlimited, keep?: StorageKeeper) {
+  constructor(root: StorageRoot, maxEntries: number, limits?: KnowledgeLimits, keep?: StorageKeeper) {
     this.#keep = keep;
     this.#root = root;
-    this.#knowledgeLimits = knowledgeLimits;
+    this.#knowledgeLimits = limits ?? { entries: Infinity, bytes: Infinity };
     this.#maxEntries = maxEntries;
-    this.memory = new SessionMemory(knowledgeLimits.bytes);
+    this.memory = new SessionMemory(this.#knowledgeLimits.bytes);
   }
 
   /** Creates a storage from strings or a file. @throws Fault 7001 to 7004, 3009 to 3011 for a file, LIMIT_EXCEEDED. */
@@ -271,5 +271,3 @@ const notKnowledge = (name: string, { kind }: StringStorage): Fault =>
     'STORAGE_KIND_MISMATCH',
     `"${name}" is a ${kind}, and only a KNOWLEDGE has entries to add, remove or export`,
   );
-
-const unlimited: KnowledgeLimits = { entries: Infinity, bytes: Infinity };

@@ -13,15 +13,7 @@ import { createYielder } from '../../base/eventLoop.ts';
 import { didYouMean } from '../../base/didYouMean.ts';
 import { parseJson } from '../../base/jsonLocations.ts';
 import { isObject } from '../../base/jsonTypes.ts';
-import {
-  acknowledged,
-  type Handlers,
-  engineNames,
-  type EngineName,
-  logFault,
-  type NewAgent,
-  type Session,
-} from './session.ts';
+import { acknowledged, type Handlers, engineNames, type EngineName, logFault, type Session } from './session.ts';
 import { modelHandlers, loadWaitFor } from './modelHandlers.ts';
 import { checkSize, checkValues } from './requestChecks.ts';
 import { storageHandlers } from './storageHandlers.ts';
@@ -51,9 +43,8 @@ export const handlers: Handlers = {
     let onWait = (): void => {};
     const waitBegan = new Promise<void>((resolve) => (onWait = resolve));
     const waitFor = (model: string): LoadWait => ({ onWait, ...loadWaitFor(session, model, reply) });
-    const told = { graph, clientTools, defaultModelName, diagnostics, maxSteps, history };
-    const options: NewAgent = { ...told, loadWaitFor: waitFor };
-    const creation = session.createAgent(options, (agent) => warmUp || replyCreated(agent));
+    const told = { graph, clientTools, defaultModelName, diagnostics, maxSteps, history, loadWaitFor: waitFor };
+    const creation = session.createAgent(told, (agent) => warmUp || replyCreated(agent));
     await Promise.race([creation, waitBegan]);
     // Models load and prompts prefill in the background: a later request may be the one that frees a slot.
     if (!warmUp) return { background: creation };

@@ -1,7 +1,7 @@
 import { filesKey } from '../../inference/download/downloads.ts';
 import { slowLoadMs } from '../../inference/contract/pace.ts';
 import { Fault, malformed } from '../../protocol/fault.ts';
-import { type MemoryUse, type ModelMemory, noModelMemory } from '../../inference/contract/memory.ts';
+import { type MemoryUse, noModelMemory } from '../../inference/contract/memory.ts';
 import type { CodeName, ListModelsResponse, ModelInfo, Sampling } from '../../protocol/frames.gen.ts';
 import type { CatalogueEntry } from '../../inference/models/catalogue/catalogue.ts';
 import type { ModelPool } from '../../inference/models/pool/pool.ts';
@@ -144,6 +144,7 @@ async function readModelInfo(
   const state = pool.state(entry.name);
   const [variant] = entry.variants;
   const { backend = '', gpuLayers = 0, threads = 0, prefillThreads = 0, slots = 0, memory } = state.stats ?? {};
+  const { weights, context, slot } = memory ?? noModelMemory;
   const locating = downloads.locate(entry);
   const [status, located, { measuredRate: tokensPerSecond = 0 }] = await Promise.all([
     downloads.readStatus(entry, locating),
@@ -171,7 +172,10 @@ async function readModelInfo(
     threads,
     prefillThreads,
     slots,
-    ...memoryFigures(memory),
+    weightsBytes: sizeOf(weights),
+    contextBytes: sizeOf(context),
+    slotBytes: sizeOf(slot),
+    vramBytes: weights.vram + context.vram,
     tokensPerSecond,
     choice: chooser.judgementOf(entry.name),
   };
@@ -182,16 +186,6 @@ function readSampling({ default_sampling: sampling }: CatalogueEntry): Sampling 
   const values = renameSampling({ ...defaultSampling, ...sampling }, 'wire');
   const { maxTokensPerSecond, speculate, ...others } = values;
   return { ...others, maxTokensPerSecond, speculate };
-}
-
-function memoryFigures(memory: ModelMemory = noModelMemory) {
-  const { weights, context, slot } = memory;
-  return {
-    weightsBytes: sizeOf(weights),
-    contextBytes: sizeOf(context),
-    slotBytes: sizeOf(slot),
-    vramBytes: weights.vram + context.vram,
-  };
 }
 
 const sizeOf = ({ ram, vram }: MemoryUse): number => ram + vram;

@@ -124,13 +124,12 @@ export class Sessions implements AsyncDisposable {
     if (first) void this.end(first, { reason: 'too many sessions are detached' });
   }
 
-  /** Begins to end the detached sessions, when the server shuts down. */
-  endDetached(): void {
+  /**
+   * When the server shuts down: resolves when the requests of all sessions have been answered. It ends those that are
+   * detached: no client can resume them now, so nothing waits for their turns.
+   */
+  async drain(): Promise<void> {
     for (const session of this.#detached.keys()) void this.end(session, shutsDown);
-  }
-
-  /** Resolves when the requests of all sessions have been answered. */
-  async idle(): Promise<void> {
     await Promise.all([...this.#all.values()].map(({ dispatcher }) => dispatcher.idle()));
   }
 

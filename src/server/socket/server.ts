@@ -148,9 +148,7 @@ async function shutDown(
   context.log.info({ connections: connections.size }, 'shutting down');
   // Downloads are not waited for: the next one resumes from the partial file.
   await context.downloads[Symbol.asyncDispose]();
-  // No client can resume them now, so nothing waits for their turns.
-  sessions.endDetached();
-  await Promise.race([Promise.all([sessions.idle(), api?.idle()]), wait(graceMs, undefined, { ref: false })]);
+  await Promise.race([Promise.all([sessions.drain(), api?.idle()]), wait(graceMs, undefined, { ref: false })]);
   await Promise.all(
     [...connections].map((connection) => connection.close(closeCodes.goingAway, 'the server shuts down')),
   );

@@ -49,15 +49,9 @@ const recordsPathOf = (path: string, recordsFile: string): string =>
     : `${posix.dirname(path.replaceAll('\\', '/'))}/${recordsFile}`.replace(/^\.\//, '');
 
 /** Checks the entries against each other and the fields, fills in the defaults, and gives entries of lorebooks their ids. */
-async function complete({
-  placed,
-  fields,
-  embeddingModel,
-  alwaysTokens,
-  notes,
-}: Omit<KnowledgeDocument, 'recordsFile'>): Promise<Omit<Knowledge, 'bytes'>> {
+async function complete({ placed, notes, ...declared }: Omit<KnowledgeDocument, 'recordsFile'>) {
   const yieldToOthers = createYielder();
-  const withFields = fieldsReader(fields);
+  const withFields = fieldsReader(declared.fields);
   const idOf = idsOf(placed, notes);
   const entries: KnowledgeEntry[] = [];
   for (const item of placed) {
@@ -68,9 +62,8 @@ async function complete({
     entries.push(reading.value);
     await yieldToOthers();
   }
-  const limited = limitAlways(entries, alwaysTokens);
-  const warnings = [...notes.list, ...limited.warnings];
-  return { entries: limited.entries, fields, embeddingModel, alwaysTokens, warnings };
+  const limited = limitAlways(entries, declared.alwaysTokens);
+  return { ...declared, entries: limited.entries, warnings: [...notes.list, ...limited.warnings] };
 }
 
 /** The ids of entries, asked for in order: those that are written, each once, and others for those of a lorebook without. */

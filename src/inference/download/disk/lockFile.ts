@@ -155,13 +155,8 @@ function undefinedIfMissing(error: NodeJS.ErrnoException): undefined {
 }
 
 function lockHeldMessage(file: string, holder: LockHolder | undefined): string {
-  const who =
-    holder === undefined
-      ? 'another process'
-      : holder.host !== hostname()
-        ? `process ${holder.pid} on ${holder.host}`
-        : holder.pid === process.pid
-          ? 'this process'
-          : `process ${holder.pid}`;
+  const place = holder && holder.host !== hostname() ? ` on ${holder.host}` : '';
+  const isOurs = holder?.pid === process.pid && place === '';
+  const who = !holder ? 'another process' : isOurs ? 'this process' : `process ${holder.pid}${place}`;
   return `${who} works on ${file} already; wait for it, or end it (its lock is ${lockPath(file)})`;
 }
