@@ -3,7 +3,7 @@ import { ruleFromSchema } from '../grammar/jsonSchema/fromSchema.ts';
 import { fits } from '../grammar/matcher.ts';
 import { object, type Member, type Rule } from '../grammar/rule.ts';
 import { GrammarSize, sizeProblem } from '../grammar/size.ts';
-import { parseJsonAt } from '../json/lenientParser.ts';
+import { parseJsonAt, parseJsonText } from '../json/lenientParser.ts';
 import { JsonNumber, type JsonValue, stringifyJson } from '../json/value.ts';
 
 export interface FieldDeclaration {
@@ -91,10 +91,12 @@ export interface AnswerFieldListener {
 
 // What has come after a number, if that may go on.
 const ofNumber = /^[\d.eE+-]*$/;
-// A member up to its value.
-const memberStart = /^[\s{,]*(?=")/;
+// A member up to its value, with its key.
+const memberStart = /^\s*,?\s*("(?:[^"\\]|\\.)*")\s*:\s*(?=\S)/s;
+// The last character of a key or a value, the first one of a string, or what follows a number.
+const memberEnd = /["\]},a-z]/;
 // The longest beginning of a JSON string's content that has whole characters.
-const speechPiece = /(?:[^"\\]|\\[^u]|\\u[dD][89abAB]..\\u....|\\u(?![dD][89abAB])....)*/sy;
+const speechPiece = /(?:[^"\\]|\\[^u]|\\u[dD][89abAB]..(?:\\u....|(?=[^\\]|\\[^u]))|\\u(?![dD][89abAB])....)*/sy;
 
 /** Reads a reply in fields as it is generated. Values that the form does not allow are ignored; no JSON is speech. */
 export class AnswerFieldReader {
@@ -104,9 +106,14 @@ export class AnswerFieldReader {
   readonly values = new Map<string, JsonValue>();
   readonly #form: AnswerForm;
   readonly #listener: AnswerFieldListener;
-  #state: 'start' | 'members' | 'speech' | 'plain' = 'start';
+  #state: 'start' | 'members' | 'speech' | 'plain' | 'broken' = 'start';
   /** What is not read yet. */
   #rest = '';
+  /** How far members are looked for in it. */
+  #seen = 0;
+  /** How many lists and objects are open there. */
+  #depth = 0;
+  #isQuoted = false;
 
   constructor(form: AnswerForm, listener: AnswerFieldListener) {
     this.#form = form;
@@ -127,33 +134,55 @@ export class AnswerFieldReader {
   /** Takes a piece of the reply. */
   push(piece: string): void {
     this.#rest += piece;
-    if (this.#state === 'start' && this.#rest.trim() !== '')
+    if (this.#state === 'start' && piece.trim() !== '') {
       this.#state = this.#rest.trimStart().startsWith('{') ? 'members' : 'plain';
+      if (this.#state === 'members') this.#drop(this.#rest.indexOf('{') + 1);
+    }
     if (this.#state === 'plain') this.#say(this.#rest.length);
-    while (this.#state === 'speech' ? this.#readSpeech() : this.#state === 'members' && this.#readMember());
+    while (this.#state === 'speech' ? this.#readSpeech() : this.#state === 'members' && this.#readMembers());
   }
 
-  /** Reads the next member, or the beginning of the speech. @returns whether there was one. */
-  #readMember(): boolean {
-    const start = memberStart.exec(this.#rest)?.[0].length;
-    const key = start === undefined ? undefined : parseJsonAt(this.#rest, start);
-    const colon = key?.ok ? /^\s*:\s*(?=\S)/.exec(this.#rest.slice(key.end)) : undefined;
-    if (!key?.ok || !colon) return false;
-    const valueStart = key.end + colon[0].length;
-    const name = String(key.value);
-    if (name === this.#form.speech && this.#rest[valueStart] === '"') {
-      this.#rest = this.#rest.slice(valueStart + 1);
-      this.#state = 'speech';
+  /** Reads on to the next place where a member may be complete, or the speech begin. @returns whether there was one. */
+  #readMembers(): boolean {
+    while (this.#seen < this.#rest.length) {
+      const character = this.#rest[this.#seen++] ?? '';
+      if (character === '"') this.#isQuoted = !this.#isQuoted;
+      else if (character === '\\') this.#seen++;
+      else if (this.#isQuoted) continue;
+      else if ('[{'.includes(character)) this.#depth++;
+      else if (']}'.includes(character)) this.#depth--;
+      if (this.#depth > 0 || !memberEnd.test(character)) continue;
+      this.#readMember();
       return true;
     }
-    const parsed = parseJsonAt(this.#rest, valueStart);
-    if (!parsed.ok || (parsed.value instanceof JsonNumber && ofNumber.test(this.#rest.slice(parsed.end)))) return false;
-    this.#rest = this.#rest.slice(parsed.end);
-    const rule = this.values.has(name) ? undefined : this.#form.values.get(name);
-    if (name === this.#form.speech || !rule || !fits(stringifyJson(parsed.value), rule)) return true;
+    return false;
+  }
+
+  #readMember(): void {
+    const [start = '', key = ''] = memberStart.exec(this.#rest) ?? [];
+    if (start === '') return;
+    const name = String(parseJsonText(key));
+    const isSpeech = name === this.#form.speech;
+    if (isSpeech && this.#rest[start.length] === '"') {
+      this.#drop(start.length + 1);
+      this.#state = 'speech';
+      return;
+    }
+    const parsed = parseJsonAt(this.#rest, start.length);
+    if (!parsed.ok && !parsed.truncated) this.#state = 'broken';
+    if (!parsed.ok || (parsed.value instanceof JsonNumber && ofNumber.test(this.#rest.slice(parsed.end)))) return;
+    this.#drop(parsed.end);
+    const rule = isSpeech || this.values.has(name) ? undefined : this.#form.values.get(name);
+    if (!rule || !fits(stringifyJson(parsed.value), rule)) return;
     this.values.set(name, parsed.value);
     this.#listener.onField(name, parsed.value);
-    return true;
+  }
+
+  /** Takes out what is read. */
+  #drop(length: number): void {
+    this.#rest = this.#rest.slice(length);
+    this.#seen = this.#depth = 0;
+    this.#isQuoted = false;
   }
 
   /** Sends what there is of the speech. @returns whether it has ended. */
@@ -164,7 +193,7 @@ export class AnswerFieldReader {
     const decoded = parseJsonAt(`"${this.#rest.slice(0, length)}"`, 0, { lenient: true });
     this.#say(length, decoded.ok ? String(decoded.value) : undefined);
     if (!hasEnded) return false;
-    this.#rest = this.#rest.slice(1);
+    this.#drop(1);
     this.#state = 'members';
     this.#listener.onSpeechEnd();
     return true;
@@ -172,7 +201,7 @@ export class AnswerFieldReader {
 
   /** @param length of the speech in the reply. @param piece the same, decoded; default: it is as it was written. */
   #say(length: number, piece = this.#rest.slice(0, length)): void {
-    this.#rest = this.#rest.slice(length);
+    this.#drop(length);
     if (piece === '') return;
     this.speech += piece;
     this.#listener.onSpeech(piece);

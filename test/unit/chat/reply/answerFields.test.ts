@@ -107,5 +107,30 @@ describe('a reader of fields', () => {
     });
     expect(read(' Hi "you"', 2, mood, say)).toMatchObject({ speech: ' Hi "you"', missing: ['mood'] });
     expect(read('{mood: 1, "say": "Hi"}', 2, mood, say)).toMatchObject({ speech: '', missing: ['mood', 'say'] });
+    for (const broken of ['{"x": [1}], "say": "Hi"}', '{"x" 1, "say": "Hi"}', '{} {"say": "Hi"}'])
+      expect(read(broken, 1, mood, say)).toMatchObject({ speech: '', missing: ['mood', 'say'] });
+  });
+
+  it('goes on after half of a surrogate pair', () => {
+    for (const half of [String.raw`\ud83d`, String.raw`\ud83d\n`, String.raw`\ude00`])
+      expect(read(`{"say": "a${half}b", "price": 3}`, 1, say, price)).toMatchObject({
+        told: [expect.any(String), 'price={"digits":"3"}'],
+      });
+  });
+
+  // In quadratic time, each of these would take minutes.
+  it.each([
+    ['a list', `{"x": [${'1, '.repeat(30_000)}1], "say": "Hi"}`],
+    ['lists in a list', `{"x": [${'[1], '.repeat(20_000)}1], "say": "Hi"}`],
+    ['a text', `{"x": "${String.raw`a[\"`.repeat(20_000)}", "say": "Hi"}`],
+    ['a key', `{"${'x'.repeat(100_000)}": 1, "say": "Hi"}`],
+    ['a number', `{"x": ${'1'.repeat(100_000)}, "say": "Hi"}`],
+    ['white space', `${' '.repeat(50_000)}{"x": ${' '.repeat(50_000)}1, "say": "Hi"}`],
+    ['members', `{${'"x": "", '.repeat(10_000)} "say": "Hi"}`],
+  ])('takes time linear in %s, in pieces and as a whole', (_what, reply) => {
+    const start = performance.now();
+    for (const length of [1, 1e6])
+      expect(read(reply, length, mood, say)).toMatchObject({ speech: 'Hi', missing: ['mood'] });
+    expect(performance.now() - start).toBeLessThan(10_000);
   });
 });
