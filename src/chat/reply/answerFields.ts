@@ -73,10 +73,8 @@ function describeValue({ type, values = [], minimum, maximum }: FieldDeclaration
   if (type === 'speech') return '"what you say"';
   if (type === 'text') return '"text"';
   if (type === 'enum') return values.map((value) => JSON.stringify(value)).join(' | ');
-  const [least, most] = [
-    minimum === undefined ? '' : ` from ${minimum}`,
-    maximum === undefined ? '' : ` to ${maximum}`,
-  ];
+  const least = minimum === undefined ? '' : ` from ${minimum}`;
+  const most = maximum === undefined ? '' : ` to ${maximum}`;
   return type + least + most;
 }
 

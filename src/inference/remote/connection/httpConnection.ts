@@ -302,6 +302,8 @@ export async function* readEvents(chunks: AsyncIterable<Uint8Array>): AsyncGener
   let endsInReturn = false;
   let data: string[] = [];
   let length = 0;
+  let hasEvents = false;
+  let firstWords = '';
   for await (const chunk of chunks) {
     const text = decoder.decode(chunk, { stream: true });
     pending += text;
@@ -311,6 +313,7 @@ export async function* readEvents(chunks: AsyncIterable<Uint8Array>): AsyncGener
     pending = lines.pop() ?? '';
     for (const line of lines) {
       if (line === '') {
+        hasEvents ||= data.length > 0;
         if (data.length > 0) yield data.join('\n');
         data = [];
         length = 0;
@@ -318,16 +321,20 @@ export async function* readEvents(chunks: AsyncIterable<Uint8Array>): AsyncGener
         data.push(line.slice(line.startsWith('data: ') ? 6 : 5));
         // An empty line of data takes memory, too.
         length += line.length;
-      } else refuseContent(line);
+      } else firstWords ||= readWords(line);
     }
     if (pending.length + length > maxEventLength)
       throw new UnusableStream(`an event has more than ${maxEventLength} characters`);
   }
-  refuseContent(pending);
+  firstWords ||= readWords(pending);
+  if (!hasEvents && firstWords !== '') throw noEvents(firstWords);
 }
 
-/** Refuses a line of HTML or JSON, which begins no field of an event. */
-function refuseContent(line: string): void {
-  if (/^\s*[<{[]/.test(line))
-    throw new UnusableStream(`it has no events, but ${line.trim().slice(0, 100)}: check base_url in models.json`);
+const noEvents = (line: string): UnusableStream =>
+  new UnusableStream(`it has no events, but ${line.trim().slice(0, 100)}: check base_url in models.json`);
+
+/** A line that begins no field of an event; "" = it does. @throws UnusableStream for HTML or JSON */
+function readWords(line: string): string {
+  if (/^\s*[<{[]/.test(line)) throw noEvents(line);
+  return /^(?:data|event|id|retry)?:/.test(line) ? '' : line.trim();
 }

@@ -39,6 +39,8 @@ export function llamaServer(connection: HttpConnection, model: string | undefine
           return end;
         }
         const part = readPart(json, event, generated);
+        // Not every server heeds n_predict.
+        if (part.count > 0 && generated >= Math.max(1, request.maxTokens)) return 'limit';
         generated += part.count;
         yield part;
       }

@@ -170,12 +170,15 @@ function firstChoice({ choices }: ServerObject): ServerObject {
   return isObject(choice) ? choice : {};
 }
 
+/** Tokens that may be without text: far more than the bytes of a character. */
+const maxPending = 16;
+
 /** Reads the events of one completion. An event may have several tokens, and the text of a character comes with its last token. */
 export class OpenAiEvents {
   readonly #json: ServerJson;
   readonly #vocabulary: Vocabulary;
   /** Tokens whose text has not come yet. */
-  #pending: readonly Token[] = [];
+  #pending: Token[] = [];
   #end: RemoteCompletionEnd | undefined;
 
   constructor(json: ServerJson, vocabulary: Vocabulary) {
@@ -222,7 +225,7 @@ export class OpenAiEvents {
     let rest = text;
     for (const token of tokens) {
       if (!isControl(token)) {
-        this.#pending = [...this.#pending, token];
+        this.#pending.push(token);
         continue;
       }
       const spelling = this.#vocabulary.controlSpelling(token);
@@ -236,7 +239,7 @@ export class OpenAiEvents {
   }
 
   *#flush(text: string): Generator<RemoteCompletionPart> {
-    if (text === '') return;
+    if (text === '' && this.#pending.length < maxPending) return;
     const tokens = this.#pending;
     this.#pending = [];
     yield { text, tokens, count: Math.max(1, tokens.length) };

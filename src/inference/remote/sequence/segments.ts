@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import type { Token } from '../../decoding/tokenizer.ts';
 import type { FinishReason, GenerateOptions } from '../../contract/engine.ts';
+import { EitherSignal, settledWithin } from '../../../base/abort.ts';
 import { afterMs, onAbort, onceAny } from '../../../base/events.ts';
 import type { TokenThrottle } from '../../contract/pace.ts';
 import type { GenerationStart } from '../../decoding/sequencePrompts.ts';
@@ -89,7 +90,9 @@ export class Segments {
       gbnf: segment.gbnf,
       ...(this.#options.choices && { probabilities: { likeliest: likeliestTokens } }),
     };
-    const parts = endpoint.server.complete(request, signal);
+    const ending = new AbortController();
+    using either = new EitherSignal([signal, ending.signal]);
+    const parts = endpoint.server.complete(request, either.signal);
     const isFirst = !this.#hasAsked;
     this.#hasAsked = true;
     const reader = pieceReader(this.#options.vocabulary);
@@ -113,18 +116,22 @@ export class Segments {
           const expected = replayed[index++];
           // Where the server computes other tokens this time: go on from those that were emitted.
           if (expected ? expected.text === piece.text : !this.#accept(piece)) continue;
-          // It ends by itself: what it says last is read, and its connection stays open.
           if (received >= request.maxTokens) await this.#readEnd(parts, isFirst);
           return undefined;
         }
       }
     } finally {
+      ending.abort();
       await parts.return('limit');
     }
   }
 
+  /** Reads what a server says last, so that its connection stays open. One that does not end by itself is not waited for. */
   async #readEnd(parts: AsyncIterable<RemoteCompletionPart>, isFirst: boolean): Promise<void> {
-    for await (const { reused } of parts) if (isFirst) this.#options.start.course.reused ??= reused;
+    const read = async (): Promise<void> => {
+      for await (const { reused } of parts) if (isFirst) this.#options.start.course.reused ??= reused;
+    };
+    await settledWithin(maxEndMs, read());
   }
 
   #accept(piece: GeneratedPiece): boolean {
@@ -155,6 +162,8 @@ export class Segments {
   }
 }
 
+/** From the last token that was asked for to the end of the response. */
+const maxEndMs = 1000;
 /** The next one is chosen by llama.cpp itself, and 0 by others. */
 const maxSeed = 0xfffffffe;
 /** Each is a line of JSON for every token. */

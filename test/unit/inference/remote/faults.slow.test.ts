@@ -150,8 +150,8 @@ describe('an inference server that fails', () => {
         response.writeHead(200, { 'content-type': 'text/event-stream', 'content-encoding': 'gzip' });
         response.end(gzipSync('data: {}\n\n'.repeat(100_000)));
       }),
-      'ENGINE_CRASHED',
-      /gone away in the middle/,
+      'INFERENCE_FAILED',
+      /it has no events, but/,
     ],
     [
       'has too many requests each time',

@@ -121,12 +121,46 @@ const engineOf = ({ url }: ScriptedServer, api: RemoteModel['api'] = 'openai'): 
     remote: { api, baseUrls: [url], model: undefined, apiKeyEnv: undefined, templateFile },
   });
 
-function writeWithoutEnd(response: ServerResponse): true {
-  response.writeHead(200, { 'content-type': 'text/event-stream' });
-  const timer = setInterval(() => writeEvent(response, choiceEvent('a')), 1);
-  response.on('close', () => clearInterval(timer));
+/** Writes again and again, until the client goes. */
+function repeat(response: ServerResponse, write: () => void): true {
+  const next = (): void => {
+    if (response.destroyed) return;
+    for (let count = 0; count < 10; count++) write();
+    if (response.writableNeedDrain) response.once('drain', next);
+    else setImmediate(next);
+  };
+  next();
   return true;
 }
+
+const writeWithoutEnd = (response: ServerResponse, api: RemoteModel['api'], count = Infinity): true => {
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  let nth = 0;
+  return repeat(
+    response,
+    () => nth++ < count && writeEvent(response, api === 'openai' ? choiceEvent('a') : characterEvent('a', nth)),
+  );
+};
+
+/** Tokens of which no text ever comes. */
+const writeWithoutText = (response: ServerResponse, api: RemoteModel['api']): true => {
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  let nth = 0;
+  return repeat(response, () =>
+    writeEvent(
+      response,
+      api === 'openai'
+        ? { choices: [{ text: '', token_ids: [10], finish_reason: null }] }
+        : { content: '', tokens: [10], tokens_predicted: ++nth, stop: false },
+    ),
+  );
+};
+
+/** Events without a token. */
+const writeNothing = (response: ServerResponse, api: RemoteModel['api']): true =>
+  repeat(response, () =>
+    writeEvent(response, api === 'openai' ? { choices: [] } : { content: '', tokens: [], stop: false }),
+  );
 
 /** The limit of three tokens is in the middle of a character. */
 function writeCutCharacter(response: ServerResponse, api: RemoteModel['api']): true {
@@ -167,23 +201,6 @@ describe('a server with the API openai', () => {
       .poll(async () => (await generate(sequence, userPrompt('Hello?')).catch(() => undefined))?.text)
       .toBe('Yes.');
   });
-
-  it.each([1, 3, 50])('ends an answer of %i tokens at its limit, though the server writes on', async (maxTokens) => {
-    await using server = await startScriptedServer();
-    server.script = (path, _, response) => path === '/v1/completions' && writeWithoutEnd(response);
-    await using engine = engineOf(server);
-    const model = await engine.load('', load);
-    await using sequence = model.openSequence();
-    const answer = await generate(sequence, userPrompt('Hello?'), { sampling: { max_tokens: maxTokens } });
-    expect(answer).toMatchObject({
-      text: 'a'.repeat(maxTokens),
-      finishReason: 'length',
-      tokens: { generated: maxTokens },
-    });
-    // A prefill asks for one token, which nobody reads.
-    await sequence.prefill(userPrompt('Are you there?'), signal);
-    await expect.poll(() => server.cancelled).toEqual([1, 2]);
-  });
 });
 
 describe.each(['openai', 'llama-server'] as const)('a server with the API %s', (api) => {
@@ -209,10 +226,61 @@ describe.each(['openai', 'llama-server'] as const)('a server with the API %s', (
   });
 
   it.each([
+    ['writes on', (response: ServerResponse) => writeWithoutEnd(response, api)],
+    ['is silent then', (response: ServerResponse) => writeWithoutEnd(response, api, 3)],
+    [
+      'sends events without a token then',
+      (response: ServerResponse) => writeWithoutEnd(response, api, 3) && writeNothing(response, api),
+    ],
+    [
+      'goes away then',
+      (response: ServerResponse) => setTimeout(() => response.destroy(), 200) && writeWithoutEnd(response, api, 3),
+    ],
+  ])('ends an answer at its limit of tokens, though the server %s', async (_, script) => {
+    await using server = await startScriptedServer();
+    server.script = (path, _nth, response) => /^\/(?:v1\/)?completions?$/.test(path) && script(response);
+    await using engine = engineOf(server, api);
+    const model = await engine.load('', load);
+    await using sequence = model.openSequence();
+    const start = performance.now();
+    for (const maxTokens of [1, 3]) {
+      const answer = await generate(sequence, userPrompt('Hello?'), { sampling: { max_tokens: maxTokens } });
+      expect(answer).toMatchObject({ text: 'a'.repeat(maxTokens), finishReason: 'length' });
+      expect(answer.tokens).toMatchObject({ generated: maxTokens });
+    }
+    // A prefill asks for one token, which nobody reads.
+    await sequence.prefill(userPrompt('Are you there?'), signal);
+    expect(performance.now() - start).toBeLessThan(10_000);
+    await expect.poll(() => server.cancelled.length).toBeGreaterThanOrEqual(3);
+  });
+
+  it('ends an answer at its limit of tokens, though the server sends no text of them', async () => {
+    await using server = await startScriptedServer();
+    server.script = (path, _nth, response) => /^\/(?:v1\/)?completions?$/.test(path) && writeWithoutText(response, api);
+    await using engine = engineOf(server, api);
+    const model = await engine.load('', load);
+    await using sequence = model.openSequence();
+    const answer = await generate(sequence, userPrompt('Hello?'), { sampling: { max_tokens: 32 } });
+    expect(answer).toMatchObject({ text: '', finishReason: 'length', tokens: { generated: 32 } });
+  });
+
+  it('can be cancelled while it sends events without a token', async () => {
+    await using server = await startScriptedServer();
+    server.script = (path, _nth, response) => /^\/(?:v1\/)?completions?$/.test(path) && writeNothing(response, api);
+    await using engine = engineOf(server, api);
+    const model = await engine.load('', load);
+    await using sequence = model.openSequence();
+    const options = { signal: AbortSignal.timeout(300) };
+    expect(await generate(sequence, userPrompt('Hello?'), options)).toMatchObject({ finishReason: 'aborted' });
+  });
+
+  it.each([
     ['a page', '<!DOCTYPE html>\n<title>Sign in</title>\n'],
     ['a page after a line break', '\r\n  <html>Sign in</html>'],
     ['JSON', '{"choices":[{"text":"Yes.","finish_reason":"stop"}]}'],
     ['a list', '[1,\n2]'],
+    ['plain text', 'Yes, I am here.\nReally.'],
+    ['nothing but an error in words', 'Internal Server Error'],
   ])('that answers with %s in place of events is no crashed one: it says what came', async (_, body) => {
     await using server = await startScriptedServer();
     server.script = (path, _nth, response) =>
