@@ -143,7 +143,10 @@ async function createContext(
     registry,
     formats,
     pools: poolByEngine,
-    graphs: new GraphFolder(options.graphs, describeGraphFolder(options.graphs)),
+    graphs: new GraphFolder(
+      options.graphs,
+      options.graphs === bundledPath('graphs') ? 'the bundled graphs folder' : undefined,
+    ),
     vectors,
     storageRoot: options.storageRoot || options.graphs,
     memory: options.memory === '' ? undefined : memoryFolder(options.memory, options.maxMemoryBytes),
@@ -258,10 +261,6 @@ const withModels = (catalogue: Catalogue, models: readonly CatalogueEntry[]): Ca
   ...catalogue,
   models: new Map([...catalogue.models, ...models.map((entry) => [entry.name, entry] as const)]),
 });
-
-// Clients are told the folder as it was configured, and not where the package is installed.
-const describeGraphFolder = (folder: string): string =>
-  folder === bundledPath('graphs') ? 'the bundled graphs folder' : `the graphs folder ${folder}`;
 
 const memoryUnwritableMessage = 'no storage can be kept (persist); name another folder with --memory';
 const cacheUnwritableMessage = 'no states and measurements can be saved; name another folder with --cache';

@@ -93,10 +93,10 @@ describe.each(subprotocols)('an unknown graph_name, over %s', (subprotocol) => {
   });
   const bundledServer = useServer({ graphs: bundledPath('graphs') });
 
-  it('is answered with the folder as it was given', async () => {
+  it('does not say where the folder is', async () => {
     await using client = await TestClient.connect(ownServer().url, subprotocol);
     expect(await client.request('createAgent', { graphName: 'lamp' })).toMatchObject({
-      error: { code: 3003, message: `the graphs folder ${folder} has no graph "lamp"; there are models` },
+      error: { code: 3003, message: 'the graphs folder has no graph "lamp"; there are models' },
     });
   });
 

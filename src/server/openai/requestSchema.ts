@@ -86,10 +86,11 @@ export const requestSchema = closedObject(['model', 'messages'], {
   },
   reasoning_effort: string('none: the model does not reason; any other: it may.'),
   chat_template_kwargs: {
-    type: 'object',
+    ...partialObject(
+      { enable_thinking: { type: 'boolean' } },
+      'As of llama-server; it counts before reasoning_effort.',
+    ),
     default: {},
-    description: 'As of llama-server: enable_thinking is read, which counts before reasoning_effort.',
-    properties: { enable_thinking: { type: 'boolean' } },
   },
   ...unread,
 });

@@ -99,7 +99,7 @@ describe('the official client', () => {
     ['nothing', {}, false],
     ['no effort', { reasoning_effort: 'none' }, false],
     ['effort', { reasoning_effort: 'low' }, true],
-    ['an argument of the template', { chat_template_kwargs: { enable_thinking: true, tone: 'dry' } }, true],
+    ['an argument of the template', { chat_template_kwargs: { enable_thinking: true } }, true],
     ['both', { reasoning_effort: 'high', chat_template_kwargs: { enable_thinking: false } }, false],
   ] as const)('lets the model reason as %s says', async (_, fields, thinking) => {
     const own = { store: true, metadata: { game: 'x' }, service_tier: 'flex', verbosity: 'low', user: 'u' } as const;

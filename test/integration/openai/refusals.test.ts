@@ -177,6 +177,11 @@ describe('the OpenAI-compatible API', () => {
       'chat_template_kwargs',
     ],
     [
+      'another argument of the template',
+      { ...chat, chat_template_kwargs: { enable_thinking: true, tone: 'dry' } },
+      'chat_template_kwargs.tone',
+    ],
+    [
       'results of a tool that a graph does not have',
       { model: 'graph:weather', messages: [user, called, result] },
       'messages',
