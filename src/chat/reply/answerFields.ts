@@ -1,4 +1,4 @@
-import type { ReadResult, SchemaError } from '../../protocol/schema.ts';
+import { errorsBelow, type ReadResult, type SchemaError } from '../../protocol/schema.ts';
 import { ruleFromSchema } from '../grammar/jsonSchema/fromSchema.ts';
 import { fits } from '../grammar/matcher.ts';
 import { object, type Member, type Rule } from '../grammar/rule.ts';
@@ -37,7 +37,7 @@ export function compileAnswerForm(fields: readonly FieldDeclaration[]): ReadResu
   const size = new GrammarSize();
   const compiled = fields.map((field, index) => {
     const { errors, rule } = valueRule(field, size);
-    return { field, rule, errors: errors.map((error) => placed(error, index)) };
+    return { field, rule, errors: errorsBelow(`/${index}`, errors) };
   });
   const errors = compiled.flatMap((each) => each.errors);
   if (errors.length > 0) return { ok: false, errors };
@@ -49,11 +49,6 @@ export function compileAnswerForm(fields: readonly FieldDeclaration[]): ReadResu
   return { ok: true, value: { fields, speech, rule: object(members), values, description } };
 }
 
-const placed = ({ pointer, ...error }: SchemaError, index: number): SchemaError => ({
-  ...error,
-  pointer: `/${index}${pointer.replace('/enum', '/values')}`,
-});
-
 function valueRule({ type, values, minimum, maximum }: FieldDeclaration, size: GrammarSize) {
   const bounds = { ...(minimum !== undefined && { minimum }), ...(maximum !== undefined && { maximum }) };
   const schemas = {
@@ -64,7 +59,11 @@ function valueRule({ type, values, minimum, maximum }: FieldDeclaration, size: G
     enum: { enum: values },
   };
   const compiled = ruleFromSchema(schemas[type]);
-  if (!compiled.ok) return { errors: compiled.errors, rule: object([]) };
+  const ofField = (error: SchemaError): SchemaError => ({
+    ...error,
+    pointer: error.pointer.replace('/enum', '/values'),
+  });
+  if (!compiled.ok) return { errors: compiled.errors.map(ofField), rule: object([]) };
   const problem = sizeProblem(size, compiled.value);
   return { errors: problem === undefined ? [] : [{ pointer: '', message: problem }], rule: compiled.value };
 }
@@ -90,7 +89,7 @@ export interface AnswerFieldListener {
 // What has come after a number, if that may go on.
 const ofNumber = /^[\d.eE+-]*$/;
 // A member up to its value, with its key.
-const memberStart = /^\s*,?\s*("(?:[^"\\]|\\.)*")\s*:\s*(?=\S)/s;
+const memberStart = /^\s*(?:[{,]\s*)?("(?:[^"\\]|\\.)*")\s*:\s*(?=\S)/s;
 // The last character of a key or a value, the first one of a string, or what follows a number.
 const memberEnd = /["\]},a-z]/;
 // The longest beginning of a JSON string's content that has whole characters.
@@ -109,8 +108,8 @@ export class AnswerFieldReader {
   #rest = '';
   /** How far members are looked for in it. */
   #seen = 0;
-  /** How many lists and objects are open there. */
-  #depth = 0;
+  /** How many lists and objects are open there, besides the answer. */
+  #depth = -1;
   #isQuoted = false;
 
   constructor(form: AnswerForm, listener: AnswerFieldListener) {
@@ -132,10 +131,8 @@ export class AnswerFieldReader {
   /** Takes a piece of the reply. */
   push(piece: string): void {
     this.#rest += piece;
-    if (this.#state === 'start' && piece.trim() !== '') {
+    if (this.#state === 'start' && piece.trim() !== '')
       this.#state = this.#rest.trimStart().startsWith('{') ? 'members' : 'plain';
-      if (this.#state === 'members') this.#drop(this.#rest.indexOf('{') + 1);
-    }
     if (this.#state === 'plain') this.#say(this.#rest.length);
     while (this.#state === 'speech' ? this.#readSpeech() : this.#state === 'members' && this.#readMembers());
   }
@@ -161,7 +158,7 @@ export class AnswerFieldReader {
     if (start === '') return;
     const name = String(parseJsonText(key));
     const isSpeech = name === this.#form.speech;
-    if (isSpeech && this.#rest[start.length] === '"') {
+    if (isSpeech && this.speech === '' && this.#rest[start.length] === '"') {
       this.#drop(start.length + 1);
       this.#state = 'speech';
       return;

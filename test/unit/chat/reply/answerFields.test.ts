@@ -111,6 +111,14 @@ describe('a reader of fields', () => {
       expect(read(broken, 1, mood, say)).toMatchObject({ speech: '', missing: ['mood', 'say'] });
   });
 
+  it('takes the first of two values of a field, also of the speech', () => {
+    const twice = '{"mood": "calm", "say": "One.", "mood": "wütend 😡", "say": "Two.", "price": 3}';
+    expect(read(twice, 1, mood, say, price)).toMatchObject({
+      told: ['mood="calm"', 'One.', 'price={"digits":"3"}'],
+      speech: 'One.',
+    });
+  });
+
   it('goes on after half of a surrogate pair', () => {
     for (const half of [String.raw`\ud83d`, String.raw`\ud83d\n`, String.raw`\ude00`])
       expect(read(`{"say": "a${half}b", "price": 3}`, 1, say, price)).toMatchObject({
