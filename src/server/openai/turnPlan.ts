@@ -58,7 +58,8 @@ export function planFault(error: unknown, { fields }: TurnPlan): unknown {
     const own = ApiError.from(new Fault(code, message));
     // The message begins with the place in the graph.
     const [, reason = own.message] = /^\S+ ([^]*)$/.exec(own.message) ?? [];
-    return new ApiError(`${param} ${reason}`, own.status === 500 ? { ...invalid, param } : { ...own, param });
+    const { status, code: ownCode } = own.status === 500 ? { status: 400, code: 'invalid_value' } : own;
+    return new ApiError(`${param} ${reason}`, { status, code: ownCode, param });
   }
   // A graph of the folder is the server's own.
   if (error.name !== 'GRAPH_COMPILATION_FAILED' && error.name !== 'INVALID_EXIT_TARGET') return error;
@@ -75,6 +76,5 @@ export const planWarning = (warning: string, { fields }: TurnPlan): string =>
           '',
         )
         .replace(/set retries$/, 'choose another model')
+        .replace(/put a ToolCall node in its place, or say in system_prompt/, 'say in a system message')
     : warning;
-
-const invalid = { status: 400, code: 'invalid_value' } as const;

@@ -27,6 +27,10 @@ it.each([
   ['set retries', 'choose another model'],
   ['choose another model or format', 'choose another model'],
   ['raise sampling.max_tokens', 'raise max_tokens'],
+  [
+    'put a ToolCall node in its place, or say in system_prompt not to call tools',
+    'say in a system message not to call tools',
+  ],
 ])('a warning that says "%s" names only what a request can have: "%s"', (fix, named) => {
   const warning = 'answer wrote a call that could not be used: it is no JSON; ';
   const ofModel = { fields: { model: '/nodes/answer/params/model_name' } } as unknown as TurnPlan;
