@@ -2,7 +2,6 @@ import { existsSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { raceAbort } from '../base/abort.ts';
 import { type ServerOptions, parseGpuLayers } from './config.ts';
-import { bundledPath } from '../base/packageFiles.ts';
 import type { Engine } from '../inference/contract/engine.ts';
 import { cacheQuota, createLlamaEngine, createLlamaServerEngine } from './llamaEngine.ts';
 import { httpEngine } from '../inference/remote/engine.ts';
@@ -143,10 +142,7 @@ async function createContext(
     registry,
     formats,
     pools: poolByEngine,
-    graphs: new GraphFolder(
-      options.graphs,
-      options.graphs === bundledPath('graphs') ? 'the bundled graphs folder' : undefined,
-    ),
+    graphs: new GraphFolder(options.graphs),
     vectors,
     storageRoot: options.storageRoot || options.graphs,
     memory: options.memory === '' ? undefined : memoryFolder(options.memory, options.maxMemoryBytes),

@@ -112,7 +112,7 @@ describe.each(subprotocols)('an unknown graph_name, over %s', (subprotocol) => {
     expect(await client.request('createAgent', { graphName: 'lamp-swich' })).toMatchObject({
       error: {
         code: 3003,
-        message: 'the bundled graphs folder has no graph "lamp-swich"; did you mean "lamp-switch"?',
+        message: 'the graphs folder has no graph "lamp-swich"; did you mean "lamp-switch"?',
       },
     });
   });

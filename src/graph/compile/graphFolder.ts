@@ -12,12 +12,9 @@ const otherFiles = /\.(?:schema|cases|mock|kb)\.json$/i;
 /** Folder of graph files (`--graphs`). Clients name a graph by its file name without `.json`. */
 export class GraphFolder {
   readonly #path: string;
-  readonly #description: string;
 
-  /** @param description what error messages call it; clients see them. */
-  constructor(path: string, description = 'the graphs folder') {
+  constructor(path: string) {
     this.#path = path;
-    this.#description = description;
   }
 
   /** Names of the graphs; [] without a folder. @throws Fault GRAPH_COMPILATION_FAILED when it cannot be read. */
@@ -29,7 +26,7 @@ export class GraphFolder {
   async files(): Promise<ReadonlyMap<string, string>> {
     const files = await readdir(this.#path).catch((cause: NodeJS.ErrnoException) => {
       if (cause.code === 'ENOENT' || cause.code === 'ENOTDIR') return [];
-      throw unreadable(this.#description, cause);
+      throw unreadable('the graphs folder', cause);
     });
     const graphs = files.filter((file) => file.toLowerCase().endsWith(fileExtension) && !otherFiles.test(file));
     return new Map(graphs.map((file) => [file.slice(0, -fileExtension.length), join(this.#path, file)]));
@@ -45,7 +42,7 @@ export class GraphFolder {
       const known = names.length > 0 ? `; there are ${names.join(', ')}` : '; it is empty';
       const hint = names.find((each) => each + fileExtension === name);
       const fix = hint === undefined ? didYouMean(name, names) || known : `; write "${hint}", without ${fileExtension}`;
-      throw new Fault('GRAPH_COMPILATION_FAILED', `${this.#description} has no graph "${name}"${fix}`);
+      throw new Fault('GRAPH_COMPILATION_FAILED', `the graphs folder has no graph "${name}"${fix}`);
     }
     const bytes = await readRegularFile(file).catch((cause: unknown) => {
       throw unreadable(`graph "${name}"`, cause);

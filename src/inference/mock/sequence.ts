@@ -252,13 +252,8 @@ export const countMessages = (messages: readonly Message[]): number =>
   messages.reduce((sum, { text }) => sum + mockOverhead.message + countText(text), 0);
 
 function commonPrefixTokens(a: readonly Message[], b: readonly Message[]): number {
-  let equalMessages = 0;
-  while (
-    equalMessages < a.length &&
-    a[equalMessages]?.role === b[equalMessages]?.role &&
-    a[equalMessages]?.text === b[equalMessages]?.text
-  )
-    equalMessages++;
+  const unequal = a.findIndex(({ role, text }, index) => role !== b[index]?.role || text !== b[index]?.text);
+  const equalMessages = unequal < 0 ? a.length : unequal;
   const [nextA, nextB] = [a[equalMessages], b[equalMessages]];
   const partial =
     nextA && nextA.role === nextB?.role

@@ -227,10 +227,9 @@ function createRemoteModel(parts: RemoteModelParts): Model {
     countTools: (tools) => countTools(prompts, tools, contextSize),
     render: async (prompt) => prompts.render(prompt).text,
     openSequence({ label = '' } = {}) {
-      const close = (closed: Sequence): void => void sequences.delete(closed);
       const givesChoices = facts.limits?.confidence === undefined;
       const own = { label, endpoints, prompts, endTokens, replyMarks, contextSize, givesChoices };
-      const sequence = new RemoteSequence({ ...own, onClose: close });
+      const sequence = new RemoteSequence({ ...own, onClose: (closed) => sequences.delete(closed) });
       sequences.add(sequence);
       return sequence;
     },

@@ -30,12 +30,9 @@ export function readApiKey({ apiKeyEnv }: RemoteModel, environment: Environment)
 /** The chat template that the catalogue names for a model; undefined: it names none. @throws Fault MODEL_LOAD_FAILED */
 export async function readTemplate({ templateFile: file }: RemoteModel): Promise<string | undefined> {
   if (file === undefined) return undefined;
-  try {
-    return await readTextFile(file);
-  } catch (cause) {
-    const message = `the chat template ${describeError(cause)}`;
-    throw new Fault('MODEL_LOAD_FAILED', message, { cause });
-  }
+  return readTextFile(file).catch((cause: unknown) => {
+    throw new Fault('MODEL_LOAD_FAILED', `the chat template ${describeError(cause)}`, { cause });
+  });
 }
 
 /** What an inference server says of itself; with a problem, nothing else is known. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import type { ToolCallNotification } from '../../protocol/frames.gen.ts';
-import type { CompletionEnd, CompletionOutput } from './completion.ts';
+import type { CompletionEnd } from './completion.ts';
 import type { SendBuffer } from '../sendBuffer.ts';
 import type { ApiError } from './apiError.ts';
 
@@ -64,24 +64,18 @@ export function eventStream(
     const bytes = Buffer.from(`data: ${JSON.stringify(event)}\n\n`);
     response.write(bytes, buffer.track(bytes.length));
   };
-  const sendChoice = (delta: object, finishReason: string | null, extras: object): void => {
-    const choice = { index: 0, delta, logprobs: null, finish_reason: finishReason };
-    send({ ...chunk([choice]), ...(includeUsage && { usage: null }), ...extras });
-  };
   const sendDelta = (delta: object, finishReason: string | null = null, extras: object = {}): void => {
     if (!response.headersSent) {
       response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' });
-      sendChoice({ role: 'assistant', content: '' }, null, {});
+      sendDelta({ role: 'assistant', content: '' });
     }
-    sendChoice(delta, finishReason, extras);
-  };
-  const output: CompletionOutput = {
-    text: (piece) => sendDelta({ content: piece }),
-    call: (call, index) => sendDelta({ tool_calls: [{ index, ...toApiCall(call) }] }),
-    backpressure: () => buffer.drained(),
+    const choice = { index: 0, delta, logprobs: null, finish_reason: finishReason };
+    send({ ...chunk([choice]), ...(includeUsage && { usage: null }), ...extras });
   };
   return {
-    ...output,
+    text: (piece: string) => sendDelta({ content: piece }),
+    call: (call: ToolCallNotification, index: number) => sendDelta({ tool_calls: [{ index, ...toApiCall(call) }] }),
+    backpressure: () => buffer.drained(),
     end(end: CompletionEnd): void {
       sendDelta({}, end.finishReason, toExtras(end));
       if (includeUsage) send({ ...chunk([]), usage: toUsage(end) });

@@ -115,8 +115,7 @@ function answer(
 }
 
 function readArguments(text: string, place: string): JsonObject {
-  if (text.trim() === '') return new Map();
-  const args = parseJsonObject(text);
+  const args = parseJsonObject(text.trim() === '' ? '{}' : text);
   if (args) return args;
   throw invalidField(place, 'must be the JSON text of an object');
 }

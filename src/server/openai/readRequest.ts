@@ -12,30 +12,29 @@ import { type CompletionRequest, requestSchema } from './requestSchema.ts';
 const readFields = createReader(requestSchema);
 
 /** Values of fields that mean the same as an absent field, as JSON; null always does. */
-const neutralValues: Readonly<Record<string, readonly string[]>> = {
-  n: ['1'],
-  logprobs: ['false'],
-  top_logprobs: ['0'],
-  logit_bias: ['{}'],
-  modalities: ['["text"]'],
-};
-
-const isNeutral = (field: string, value: unknown): boolean =>
-  value === null || value === undefined || neutralOf(field).includes(JSON.stringify(value));
-
-const neutralOf = (field: string): readonly string[] =>
-  Object.hasOwn(neutralValues, field) ? (neutralValues[field] ?? []) : [];
+const neutralValues = new Map([
+  ['n', '1'],
+  ['logprobs', 'false'],
+  ['top_logprobs', '0'],
+  ['logit_bias', '{}'],
+  ['modalities', '["text"]'],
+]);
 
 /** Reads the body of a request for a completion. @throws ApiError with status 400 that names the field */
 export function readRequest(body: unknown): CompletionRequest {
   if (!isObject(body)) throw invalidBody('must be a JSON object, with model and messages');
-  const fields = Object.fromEntries(Object.entries(body).filter(([field, value]) => !isNeutral(field, value)));
+  const fields = Object.fromEntries(
+    Object.entries(body).filter(
+      ([field, value]) => value !== null && JSON.stringify(value) !== neutralValues.get(field),
+    ),
+  );
   for (const field of Object.keys(fields)) {
     if (Object.hasOwn(requestSchema.properties, field)) continue;
-    const neutral = neutralOf(field);
-    const fix = neutral.length > 0 ? `with another value than ${neutral.join(' or ')}` : '';
-    const hint = (neutral.length === 0 && didYouMean(field, Object.keys(requestSchema.properties))) || '; leave it out';
-    throw invalidField(field, `is not supported ${fix}`.trimEnd() + hint, 'unsupported_parameter');
+    const neutral = neutralValues.get(field);
+    const other = neutral === undefined ? '' : ` with another value than ${neutral}`;
+    const hint =
+      (neutral === undefined && didYouMean(field, Object.keys(requestSchema.properties))) || '; leave it out';
+    throw invalidField(field, `is not supported${other}${hint}`, 'unsupported_parameter');
   }
   const request = unwrapBody(readFields({ ...fields, ...withoutNullMembers(fields) }), requestSchema);
   assertSupported(request);

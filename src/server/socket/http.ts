@@ -108,13 +108,11 @@ const acceptsGzip = (accepted: string | string[] = ''): boolean =>
     .split(',')
     .some((coding) => /^\s*gzip\s*(?:;\s*q=(?!0(?:\.0*)?\s*$).*)?$/i.test(coding));
 
-async function listGraphs({ graphs }: ServerContext): Promise<HttpResponse> {
-  try {
-    return { status: 200, body: { graphs: await graphs.names() } };
-  } catch (error) {
-    return refusal(503, describeError(error));
-  }
-}
+const listGraphs = ({ graphs }: ServerContext): Promise<HttpResponse> =>
+  graphs.names().then(
+    (names) => ({ status: 200, body: { graphs: names } }),
+    (error: unknown) => refusal(503, describeError(error)),
+  );
 
 async function readGraph(name: string, { graphs }: ServerContext): Promise<HttpResponse> {
   try {

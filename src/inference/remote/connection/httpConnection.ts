@@ -194,16 +194,14 @@ export class HttpConnection implements Disposable {
     const { firstByteMs, idleMs } = this.#timeouts;
     const end = performance.now() + firstByteMs;
     const timeout = idleTimeout('nothing', idleMs);
-    const refuse = (why: string): never => {
-      throw new ServerFault(`${this.url} ${why}`);
-    };
     const chunks: Uint8Array[] = [];
     let bytes = 0;
     try {
       for await (const chunk of this.#watched(response, signal, timeout)) {
         bytes += chunk.length;
-        if (bytes > maxBytes) refuse(`answers with more than ${maxBytes} bytes`);
-        if (performance.now() > end) refuse(`has not sent its whole response within ${firstByteMs} ms`);
+        if (bytes > maxBytes) throw new ServerFault(`${this.url} answers with more than ${maxBytes} bytes`);
+        if (performance.now() > end)
+          throw new ServerFault(`${this.url} has not sent its whole response within ${firstByteMs} ms`);
         chunks.push(chunk);
         timeout.renew(idleMs);
       }

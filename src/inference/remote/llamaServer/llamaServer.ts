@@ -157,15 +157,12 @@ const fieldsOf = (name: string, value: unknown): readonly (readonly [name: strin
 
 function readLogprobs(probabilities: unknown): ReadonlyMap<number, number> {
   const found = new Map<number, number>();
-  const add = (entry: unknown): void => {
-    if (!isObject(entry)) return;
-    const { id, logprob } = entry;
-    if (typeof id === 'number' && typeof logprob === 'number') found.set(id, logprob);
-  };
   const [first] = Array.isArray(probabilities) ? (probabilities as readonly unknown[]) : [];
-  add(first);
   const top = isObject(first) ? first['top_logprobs'] : undefined;
-  if (Array.isArray(top)) for (const entry of top) add(entry);
+  for (const entry of [first, ...(Array.isArray(top) ? (top as readonly unknown[]) : [])]) {
+    const { id, logprob } = isObject(entry) ? entry : {};
+    if (typeof id === 'number' && typeof logprob === 'number') found.set(id, logprob);
+  }
   return found;
 }
 

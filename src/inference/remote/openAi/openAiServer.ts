@@ -92,8 +92,10 @@ async function probeAbilities(json: ServerJson, template: string, signal: AbortS
   const served = await openServerTokenizer(json, controls, signal);
   const tokenizer = served ?? estimatedTokenizer(controls.strings);
   const prompt = tokenizer.promptOf(await tokenizer.tokenize(probeText, { special: false, signal }));
-  const grammarField = await findGrammarField(json, prompt, signal);
-  const scores = served ? await findScoringProblem(json, prompt, signal) : 'its probabilities are not known by token';
+  const probe: Probe = async (fields) =>
+    firstChoice(await optional(json.post(completionPath, { prompt, temperature: 0, ...fields }, signal)));
+  const grammarField = await findGrammarField(probe);
+  const scores = served ? await findScoringProblem(probe) : 'its probabilities are not known by token';
   const { version } = await optional(json.get('/version', signal));
   return {
     tokenizer,
@@ -128,29 +130,21 @@ const probeText = 'The';
 const probeAnswer = '#7Q';
 const probeGrammar = 'root ::= r0 ("x" | "")\nr0 ::= "\\U00000023" "7" [\\U00000051-\\U00000051]{1,1} ("" | r0)';
 
-async function findGrammarField(
-  json: ServerJson,
-  prompt: string | readonly Token[],
-  signal: AbortSignal,
-): Promise<GrammarField | undefined> {
+/** The choice of a completion with these fields; empty: the server refuses them. */
+type Probe = (fields: object) => Promise<ServerObject>;
+
+async function findGrammarField(probe: Probe): Promise<GrammarField | undefined> {
   for (const field of grammarFields) {
-    const request = { prompt, max_tokens: 8, temperature: 0, ...grammarBody(field, probeGrammar) };
-    const { text } = firstChoice(await optional(json.post(completionPath, request, signal)));
+    const { text } = await probe({ max_tokens: 8, ...grammarBody(field, probeGrammar) });
     if (typeof text === 'string' && text.startsWith(probeAnswer)) return field;
   }
   return undefined;
 }
 
 /** Why answers cannot be scored; undefined: they can. The probability of a token that is forced must be that without force. */
-async function findScoringProblem(
-  json: ServerJson,
-  prompt: string | readonly Token[],
-  signal: AbortSignal,
-): Promise<string | undefined> {
-  const ask = async (fields: object): Promise<ReadonlyMap<number, number>> => {
-    const request = { prompt, max_tokens: 1, temperature: 0, ...logprobsBody(Infinity), ...fields };
-    return readLogprobs(firstChoice(await optional(json.post(completionPath, request, signal)))['logprobs']);
-  };
+async function findScoringProblem(probe: Probe): Promise<string | undefined> {
+  const ask = async (fields: object): Promise<ReadonlyMap<number, number>> =>
+    readLogprobs((await probe({ max_tokens: 1, ...logprobsBody(Infinity), ...fields }))['logprobs']);
   const free = [...(await ask({}))].sort(([, a], [, b]) => b - a);
   const last = free.at(-1);
   if (!last || free.length < 2) return 'it does not report the probabilities of tokens by their ids';

@@ -121,22 +121,13 @@ export function estimatedTokenizer(controlStrings: readonly string[]): OpenAiTok
     detokenize: async (tokens) => tokens.map(spelling).join(''),
     // Control strings that are no control tokens in the prompt are broken up.
     promptOf(tokens) {
-      let text = '';
-      let plain = '';
-      const flush = (): void => {
-        text += withLikely(plain, controlStrings, matcher).split(plain).join(invisible);
-        plain = '';
-      };
+      const parts = [''];
       for (const token of tokens) {
-        if (!vocabulary.isControl(token)) {
-          plain += spelling(token);
-          continue;
-        }
-        flush();
-        text += spelling(token);
+        if (vocabulary.isControl(token)) parts.push(spelling(token), '');
+        else parts.push(`${parts.pop()}${spelling(token)}`);
       }
-      flush();
-      return text;
+      const broken = (text: string): string => withLikely(text, controlStrings, matcher).split(text).join(invisible);
+      return parts.map((part, index) => (index % 2 === 0 ? broken(part) : part)).join('');
     },
   };
 }
