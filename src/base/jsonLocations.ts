@@ -35,22 +35,31 @@ export function locateInJson(text: string): { readonly positionOf: (pointer: str
   };
 }
 
-/** The first syntax error of a text; undefined when it is valid JSON, and its strings are texts. */
-export function findSyntaxError(text: string): JsonSyntaxError | undefined {
+/** The value of a JSON text, or its first error. */
+interface JsonReading {
+  readonly value: unknown;
+  /** Also where the text is valid JSON, and a string or a number of it is beyond what a value holds. */
+  readonly error?: JsonSyntaxError | undefined;
+  /** What JSON.parse threw. */
+  readonly cause?: unknown;
+}
+
+/** Reads a JSON text that has no byte order mark. */
+export function readJson(text: string): JsonReading {
   try {
-    JSON.parse(text);
-    return findLoneSurrogate(text);
-  } catch (error) {
-    const { offset, why } = firstError(text) ?? { offset: offsetIn(error, text), why: 'unexpected character' };
-    return { place: positions(text)(offset), why };
+    const value: unknown = JSON.parse(text);
+    return { value, error: findLoneSurrogate(text) ?? findInfinity(text) };
+  } catch (cause) {
+    const { offset, why } = firstError(text) ?? { offset: offsetIn(cause, text), why: 'unexpected character' };
+    return { value: undefined, error: { place: positions(text)(offset), why }, cause };
   }
 }
 
 // A pair of escapes, another escape, or a character that is half of a pair.
 const escapes = /\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|\\u[\da-fA-F]{4}|\\[^u]|\p{Surrogate}/gu;
 
-/** Half of a surrogate pair in a text that is valid JSON: no text can have it, and UTF-8 cannot encode it. */
-export function findLoneSurrogate(text: string): JsonSyntaxError | undefined {
+// Half of a surrogate pair: no text can have it, and UTF-8 cannot encode it.
+function findLoneSurrogate(text: string): JsonSyntaxError | undefined {
   if (!/\\u[dD][89a-fA-F]|\p{Surrogate}/u.test(text)) return undefined;
   for (const { 0: escape, index } of text.matchAll(escapes)) {
     if (!/^(?:\\u[dD][89a-fA-F]..|\p{Surrogate})$/u.test(escape)) continue;
@@ -60,20 +69,23 @@ export function findLoneSurrogate(text: string): JsonSyntaxError | undefined {
   return undefined;
 }
 
+// A number that JSON.parse reads as Infinity, which JSON.stringify writes as null.
+function findInfinity(text: string): JsonSyntaxError | undefined {
+  if (!/\d[eE]\+?\d|\d{309}/.test(text)) return undefined;
+  let first: number | undefined;
+  const onLiteralValue = (value: unknown, offset: number): void => {
+    if (value === Infinity || value === -Infinity) first ??= offset;
+  };
+  unlessTooDeep(() => visit(text, { onLiteralValue }));
+  return first === undefined ? undefined : { place: positions(text)(first), why: 'a number beyond 1.8e308' };
+}
+
 /** Parses a JSON text; a byte order mark may precede it. @param fault makes the error, from the end of a sentence. */
 export function parseJson(given: string, fault: (problem: string, cause: unknown) => Error): unknown {
   const text = withoutMark(given);
   if (findJsonExcess(text)) throw fault(jsonExcesses.levels, undefined);
-  const refuse = ({ place, why }: JsonSyntaxError, cause?: unknown): Error =>
-    fault(`is not valid JSON at ${place}: ${why}`, cause);
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (cause) {
-    throw refuse(findSyntaxError(text) ?? { place: '1:1', why: 'unexpected character' }, cause);
-  }
-  const half = findLoneSurrogate(text);
-  if (half) throw refuse(half);
+  const { value, error, cause } = readJson(text);
+  if (error) throw fault(`is not valid JSON at ${error.place}: ${error.why}`, cause);
   return value;
 }
 

@@ -5,7 +5,7 @@ import { describeError, Fault } from '../protocol/fault.ts';
 import { createReader, type SchemaError } from '../protocol/schema.ts';
 import { describeGraphPointer, graphSchema, type GraphDocument } from '../graph/compile/document.ts';
 import { GraphFolder } from '../graph/compile/graphFolder.ts';
-import { findSyntaxError, locateInJson, findDuplicateKeys } from '../base/jsonLocations.ts';
+import { findDuplicateKeys, locateInJson, readJson } from '../base/jsonLocations.ts';
 import { readTextFile } from '../base/filesystem.ts';
 
 /** The text of a JSON file, such as a graph, with the positions of its values for messages. */
@@ -45,7 +45,7 @@ export const describeMistakes = (
 ): string => errors.map((error) => `${positionOf(error.pointer)}: ${sentenceOf(error)}`).join('\n');
 
 function describeSyntaxError(path: string, text: string): string | undefined {
-  const error = findSyntaxError(text);
+  const { error } = readJson(text);
   if (error) return `${path}:${error.place}: is not valid JSON: ${error.why}`;
   const [duplicate] = findDuplicateKeys(text);
   return duplicate && `${path}:${duplicate.place}: the key "${duplicate.name}" occurs twice in one object`;

@@ -1,6 +1,6 @@
 import type { Interaction, SavedState, SavedSummary } from '../../chat/dialog.ts';
 import { stringifyJson, type JsonObject } from '../../chat/json/value.ts';
-import { findSyntaxError } from '../../base/jsonLocations.ts';
+import { readJson } from '../../base/jsonLocations.ts';
 import { Fault } from '../../protocol/fault.ts';
 import { parseJsonObject } from '../../chat/json/lenientParser.ts';
 import type { Summary } from '../projection/summary.ts';
@@ -79,7 +79,7 @@ export class AgentState {
 }
 
 function readVariables(json: string): JsonObject {
-  const error = findSyntaxError(json);
+  const error = readJson(json).error;
   const variables = error ? undefined : parseJsonObject(json);
   if (variables) return variables;
   const why = error ? `is not valid JSON at ${error.place}: ${error.why}` : 'must be a JSON object with the variables';

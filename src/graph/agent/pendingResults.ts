@@ -1,5 +1,5 @@
 import { afterMs, onAbort, onceAny, type Subscribe } from '../../base/events.ts';
-import { findSyntaxError } from '../../base/jsonLocations.ts';
+import { readJson } from '../../base/jsonLocations.ts';
 import { Fault } from '../../protocol/fault.ts';
 import { jsonBytes } from '../../protocol/frameSize.ts';
 import type { ToolResult } from '../../protocol/frames.gen.ts';
@@ -94,7 +94,7 @@ function assertMetadata(place: string, json: string): void {
   const bytes = jsonBytes(json);
   if (bytes > maxMetadataBytes)
     throw new Fault('LIMIT_EXCEEDED', `${place} has ${bytes} bytes, and ${maxMetadataBytes} are allowed; send less`);
-  const error = json === '' ? undefined : findSyntaxError(json);
+  const error = json === '' ? undefined : readJson(json).error;
   if (error) throw new Fault('MALFORMED_MESSAGE', `${place} is not valid JSON at ${error.place}: ${error.why}`);
 }
 

@@ -99,6 +99,7 @@ describe.each(subprotocols)('over %s, variables of an agent', (subprotocol) => {
   it.each([
     ['', 'is not valid JSON at 1:1'],
     ['{"name": }', 'is not valid JSON at 1:10'],
+    ['{"hp": 1e999}', 'is not valid JSON at 1:8: a number beyond 1.8e308'],
     ['["name"]', 'must be a JSON object'],
   ])('are refused as %j, and nothing is changed', async (variablesJson, why) => {
     await using client = await connect();

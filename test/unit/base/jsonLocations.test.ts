@@ -59,3 +59,38 @@ describe('half of a surrogate pair', () => {
     expect(read).toThrow(/1:\d+.*half of a surrogate pair/);
   });
 });
+
+// JSON.parse reads it as Infinity, which JSON.stringify writes as null.
+describe('a number beyond the range of a double', () => {
+  it.each([
+    ['{"a":1e999}', '1:6'],
+    ['[1,\n -1e400]', '2:2'],
+    ['{"1e999":"1e999 \\" 1e999","b":[{"c":0.2E+309}]}', '1:37'],
+    ['1e309', '1:1'],
+    [`[${'9'.repeat(310)}]`, '1:2'],
+    [`[${'9'.repeat(10)}e300]`, '1:2'],
+  ])('is refused with its place: %j', (text, place) => {
+    expect(() => parse(text)).toThrow(`it is not valid JSON at ${place}: a number beyond 1.8e308`);
+  });
+
+  it.each([
+    '[1.7e308]',
+    '[1e-999]',
+    '["1e999"]',
+    '{"1e999":0}',
+    '[0e999]',
+    `["${'9'.repeat(400)}"]`,
+    `0.${'9'.repeat(400)}`,
+  ])('is not a text of digits, or a number near zero: %s', (text) => {
+    expect(parse(text)).toEqual(JSON.parse(text));
+  });
+
+  it.each([
+    ['a mock script', () => readMockScript('[{"answer":"a","deltas":[1e999]}]', 'mock.json')],
+    ['a history', () => parseHistory('[{"user":"a","assistant":1e999}]')],
+    ['a graph', () => parseGraph('{"start_node":"a","nodes":[{"temperature":1e999}]}', 'graph')],
+    ['a catalogue', () => parseCatalogue('{"models":[{"name":1e999}]}', '/models.json')],
+  ])('is refused in %s', (_, read) => {
+    expect(read).toThrow(/1:\d+: .*a number beyond 1\.8e308/);
+  });
+});

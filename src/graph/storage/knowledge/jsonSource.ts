@@ -1,5 +1,5 @@
 import { describePointer } from '../../../base/jsonPointer.ts';
-import { findDuplicateKeys, findLoneSurrogate, findSyntaxError, locateInJson } from '../../../base/jsonLocations.ts';
+import { findDuplicateKeys, locateInJson, readJson } from '../../../base/jsonLocations.ts';
 import { isObject, tryParseJson } from '../../../base/jsonTypes.ts';
 import { memoized } from '../../../base/memoized.ts';
 import type { SchemaError } from '../../../protocol/schema.ts';
@@ -45,15 +45,12 @@ export class JsonSource {
   parse(slice: JsonSlice): unknown {
     if (slice.end - slice.start > maxSliceBytes) throw this.#faultAt(slice.start, tooLarge(maxSliceBytes));
     const text = this.#textOf(slice);
-    let value: unknown;
-    try {
-      value = JSON.parse(text);
-    } catch (cause) {
-      const { place, why } = findSyntaxError(text) ?? { place: '1:1', why: 'unexpected character' };
-      throw invalidStorage(`${this.#name} is not valid JSON at ${this.#inFile(slice, place)}: ${why}`, cause);
-    }
-    const half = findLoneSurrogate(text);
-    if (half) throw invalidStorage(`${this.#name}, ${this.#inFile(slice, half.place)}: it has ${half.why}`);
+    const { value, error, cause } = readJson(text);
+    if (error)
+      throw invalidStorage(
+        `${this.#name} is not valid JSON at ${this.#inFile(slice, error.place)}: ${error.why}`,
+        cause,
+      );
     if (countNames(value) === slice.names) return value;
     const [twice] = findDuplicateKeys(text);
     if (!twice) return value;

@@ -8,7 +8,7 @@ import { modelSchema } from './modelSchema.ts';
 import { defaultSampling, samplingSchema } from '../../contract/samplingParams.ts';
 import { Fault } from '../../../protocol/fault.ts';
 import { readRegularFile, readTextFile, resolveWithHome } from '../../../base/filesystem.ts';
-import { findDuplicateKeys, findSyntaxError, locateInJson, withoutMark } from '../../../base/jsonLocations.ts';
+import { findDuplicateKeys, locateInJson, readJson, withoutMark } from '../../../base/jsonLocations.ts';
 import { escapePointerToken } from '../../../base/jsonPointer.ts';
 import { createReader, errorsBelow, type FromSchema, type SchemaError } from '../../../protocol/schema.ts';
 import { array, boolean, closedObject, string } from '../../../protocol/schemaBuilders.ts';
@@ -98,12 +98,8 @@ async function readCatalogueFile(path: string): Promise<ReturnType<typeof parseC
  */
 export function parseCatalogue(textWithBom: string, path: string): Catalogue & { readonly extends: boolean } {
   const text = withoutMark(textWithBom);
-  const syntaxError = findSyntaxError(text);
-  if (syntaxError)
-    throw new Fault(
-      'UNKNOWN_MODEL',
-      `${path}:${syntaxError.place}: the catalogue is not valid JSON: ${syntaxError.why}`,
-    );
+  const { value: document, error } = readJson(text);
+  if (error) throw new Fault('UNKNOWN_MODEL', `${path}:${error.place}: the catalogue is not valid JSON: ${error.why}`);
   const locations = locateInJson(text);
   const describeSchemaError = ({ pointer, message }: SchemaError): string =>
     `${path}:${locations.positionOf(pointer)}: ${pointer || 'the catalogue'} ${message}`;
@@ -111,7 +107,7 @@ export function parseCatalogue(textWithBom: string, path: string): Catalogue & {
     pointer,
     sentence: `${path}:${place}: ${pointer} is a duplicate key: an object can have "${name}" only once`,
   }));
-  const content = readContent(JSON.parse(text), duplicateKeys, describeSchemaError);
+  const content = readContent(document, duplicateKeys, describeSchemaError);
 
   const models = new Map<string, CatalogueEntry>();
   const problems: string[] = [];

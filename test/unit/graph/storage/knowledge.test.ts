@@ -117,6 +117,7 @@ describe('a knowledge file', () => {
     ['no end', '[{"id": "a"', '1:12: it is not valid JSON: the end of an object or a list is expected'],
     ['a string without an end', '[{"id": "a\\"', '1:9: it is not valid JSON: this string has no end'],
     ['two documents', '[] []', '1:4: it is not valid JSON: the end of the file is expected'],
+    ['a number beyond a double', '[\n  {"id": 1e999}]', 'a.kb.json is not valid JSON at 2:10: a number beyond 1.8e308'],
     ['a record that is no JSON', '[\n  {"id": a}]', 'a.kb.json is not valid JSON at 2:10:'],
     ['a name twice', '[{"id": "a", "text": "A",\n "text": "B"}]', '2:2: the name "text" is there twice in one object'],
     ['a null', '[null]', '1:2: [0] must be an object'],
