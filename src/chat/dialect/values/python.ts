@@ -36,11 +36,20 @@ export const python: ValueNotation = {
   },
 };
 
+// Before the quote of a string; white space of the reader that no template writes.
+const prefixLetters = 'rRbBfFuU';
+const otherSpaces =
+  '\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff';
+
 /** A string as templates write it: raw, with quotes of its own that cannot be taken for its end. */
 function quotedText(quote: string, limits: RepetitionLimits): Rule {
   if (limits.max !== undefined) return limitedText(quote, limits);
-  const whiteSpace = many(char(' ', '\n', '\t'), { min: 0 });
-  const ownQuote = all(text(quote), whiteSpace, charExcept([' ', '\n', '\t', '\r', '\\', ...`"'+,)]}:;<`]));
+  const whiteSpace = many(char(' ', '\n', '\t'), { min: 1 });
+  const letter = char(...prefixLetters);
+  const next = charExcept([...`${otherSpaces} \n\t\r\\"'+,)]}:;<${prefixLetters}`]);
+  const noPrefix = all(many(letter, { min: 1, max: 2 }), charExcept([...`\\"'${prefixLetters}`]));
+  const word = any(next, noPrefix, all(letter, letter, letter));
+  const ownQuote = all(text(quote), any(next, letter, all(whiteSpace, word)));
   const character = any(charExcept([quote, '\\']), all(text('\\'), charExcept([])), ownQuote);
   return all(text(quote), many(character, limits), text(quote));
 }

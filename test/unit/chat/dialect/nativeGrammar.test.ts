@@ -157,6 +157,9 @@ describe('the grammar of native calls', () => {
       isRequiredCall(layout, [toolWith({ type: 'string' })], written(layout, { v: 'Zq' }).replace('Zq', content));
     expect(['12" of rope', String.raw`12\" 'of' rope`].filter(lets)).toHaveLength(2);
     expect([`12" 'of' rope`, '12" + "of" rope'].filter(lets)).toEqual([]);
+    // Bytes, or the spaces that the reader takes for white space.
+    expect(['12" Bolt', '12" uncut', '12" F x', 'a "fur" x'].filter(lets)).toHaveLength(4);
+    expect(['12" B', '12" rb', '12" B"C', '12"\u00a0', '12"\u2003"of'].filter(lets)).toEqual([]);
   });
 
   it.each(layouts)('tells what it cannot express of all tools: %s', (_, { layout }) => {
