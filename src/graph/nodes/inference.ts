@@ -8,7 +8,8 @@ import type {
   Model,
   Sequence,
 } from '../../inference/contract/engine.ts';
-import { type SamplingParams, samplingSchema, type PartialSampling } from '../../inference/contract/samplingParams.ts';
+import type { PartialSampling, SamplingParams } from '../../inference/contract/samplingParams.ts';
+import { mergeSampling, samplingSchema } from '../../inference/contract/samplingParams.ts';
 import { type ModelNames, modelNames } from '../compile/modelNames.ts';
 import { InvalidParams, type NodeContext, paramError } from '../compile/node.ts';
 import { raceAbort } from '../../base/abort.ts';
@@ -211,7 +212,7 @@ export class InferenceRunner implements AsyncDisposable {
   }
 
   #samplingParams({ sampling }: PromptRequest): SamplingParams {
-    return { ...this.lease.defaultSampling, ...this.#nodeDefaults, ...sampling };
+    return mergeSampling(this.lease.defaultSampling, { ...this.#nodeDefaults, ...sampling });
   }
 }
 

@@ -108,7 +108,7 @@ const samplingTable = {
     drafted: true,
   },
   repeat_penalty: {
-    schema: number({ exclusiveMinimum: 0 }, 'Divides the logits of recent tokens; 1 = no penalty.'),
+    schema: number({ minimum: 0.01, maximum: 100 }, 'Divides the logits of recent tokens; 1 = no penalty.'),
     default: 1,
     wire: 'repeatPenalty',
     greedy: 1,
@@ -245,6 +245,13 @@ export type DryParams = SamplingParams['dry'];
 
 /** Sampling parameters that neither the graph nor the model sets. */
 export const defaultSampling: SamplingParams = samplingColumn('default');
+
+/** All sampling parameters: those of a model, and what replaces them. */
+export function mergeSampling(model: SamplingParams, changes: PartialSampling): SamplingParams {
+  const merged = { ...model, ...changes };
+  // Divided by less, logits are above what the 32-bit floats of a sampler hold, and the token would be any.
+  return merged.temperature < 1e-6 ? { ...merged, temperature: 0 } : merged;
+}
 
 function memberDefaults<S extends ObjectSchema>({ properties }: S): FromSchema<S> {
   return Object.fromEntries(

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import {
   defaultSampling,
+  mergeSampling,
   renameSampling,
   samplingColumn,
   samplingSchema,
@@ -34,12 +35,25 @@ describe('sampling parameters', () => {
     });
   });
 
+  it('take the likeliest token at a temperature that no 32-bit float can divide logits by', () => {
+    for (const temperature of [0, 1e-300, 1e-46, 1e-39, 1e-10])
+      expect(mergeSampling(defaultSampling, { temperature }).temperature).toBe(0);
+    for (const temperature of [1e-6, 0.01, 5])
+      expect(mergeSampling(defaultSampling, { temperature }).temperature).toBe(temperature);
+    expect(mergeSampling({ ...defaultSampling, temperature: 1e-40 }, { top_k: 3 })).toMatchObject({
+      temperature: 0,
+      top_k: 3,
+    });
+  });
+
   it('may bias texts, and forbid them', () => {
     const logit_bias = { ' dragon': false, yes: 2.5, 'No.': -100, __proto: 1 };
     expect(read({ logit_bias })).toEqual({ ok: true, value: { sampling: { logit_bias } } });
   });
 
   it.each([
+    [{ repeat_penalty: 1e-50 }, '/repeat_penalty must be >= 0.01, not 1e-50'],
+    [{ repeat_penalty: 1e39 }, '/repeat_penalty must be <= 100, not 1e+39'],
     [{ dry: 0.8 }, '/dry must be an object, not 0.8'],
     [{ dry: { multiplier: -1 } }, '/dry/multiplier must be >= 0, not -1'],
     [{ dry: { base: 0.5 } }, '/dry/base must be >= 1, not 0.5'],

@@ -272,7 +272,7 @@ describe('a catalogue with an invalid entry', () => {
     [
       'a penalty of zero',
       withSampling('"repeat_penalty": 0'),
-      '3:102: /models/0/default_sampling/repeat_penalty must be > 0, not 0',
+      '3:102: /models/0/default_sampling/repeat_penalty must be >= 0.01, not 0',
     ],
     ...['top_k', 'max_tokens', 'max_tokens_per_second', 'seed'].map(
       (knob) =>
