@@ -88,10 +88,11 @@ export class ReplyScanner {
     if (this.#state === 'header') return this.#header(isComplete);
     const [part, search] = this.#current;
     const found = search.next(this.#pending, this.#next, isComplete);
-    const rest = isComplete ? this.#pending.slice(this.#next) : '';
-    // The token that starts a message, after which the text ends within the role.
-    const isRestart = hasTag(rest) && this.#marks.restart.startsWith(rest);
-    this.#emit(isRestart ? 'other' : part, typeof found === 'number' ? found : found.start);
+    // A control token within which the text ends; the beginning of another tag may be text.
+    const rest = isComplete ? this.#pending.slice(this.#next).trimStart() : '';
+    const isBegun = (tag: string): boolean => tag.startsWith(rest) && /^<.*[|｜]/.test(tag);
+    const isCutOff = rest.length > 1 && tagsOf(this.#marks).some(isBegun);
+    this.#emit(isCutOff ? 'other' : part, typeof found === 'number' ? found : found.start);
     if (typeof found === 'number') return false;
     this.#accept(found);
     return true;

@@ -95,6 +95,12 @@ const cases: readonly Case[] = [
   ['an answer without a header', harmonyMarks, 'to be or not to be', '', 'to be or not to be'],
   ['a header that is cut off', harmonyMarks, '<|channel|>anal', '', ''],
   ['a recipient that is cut off', harmonyMarks, ' to=functions.get', '', ''],
+  ['a mark within which it ends', harmonyMarks, 'Hi.<|channel|', '', 'Hi.'],
+  ['a closing mark within which it ends', harmonyMarks, '<|channel|>final<|message|>Hi.<|en', '', 'Hi.'],
+  ['only the beginning of a mark', harmonyMarks, '<|en', '', ''],
+  ['reasoning that ends within its mark', harmonyMarks, '<|channel|>analysis<|message|>a plan<|e', 'a plan', ''],
+  ['what may be text at its end', harmonyMarks, 'a <|b, or <', '', 'a <|b, or <'],
+  ['the beginning of a tag that is no control token', defaultReplyMarks, 'a <thin', '', 'a <thin'],
   ['a header that never ends', harmonyMarks, `<|channel|>${'x'.repeat(500)}`, '', 'x'.repeat(500)],
 ];
 
