@@ -113,7 +113,28 @@ function translateClass(part: string, next: string, fold: (text: string) => stri
   const inner = [...translated].join('');
   const members = `[${part.slice(1, start)}${inner}]`;
   const atom = inner === '' ? [] : [translated.has(word) ? `(?-i:${members})` : members];
-  return others.size === 0 || isNegated ? atom.join('') : `(?:${[...atom, ...others].join('|')})`;
+  const alternatives = isNegated ? atom : [...atom, ...others];
+  const isAtom = alternatives.length === 1 && /^[[(]/.test(alternatives.join());
+  return isAtom ? alternatives.join() : `(?:${alternatives.join('|')})`;
+}
+
+// The last character that has another case. Reading a range takes time for each of its characters up to it.
+const lastCased = 0x1e943;
+const charactersPerSize = 1500;
+// `\W` in a negated class, whose ranges are written out.
+const nonWordSize = 40;
+
+/** What reading the classes of a pattern takes, each once, as characters of a pattern without them. */
+export function classReadingSize(pattern: string): number {
+  let size = 0;
+  for (const part of splitPattern(withHexEscapes(pattern)).filter((each) => each.startsWith('['))) {
+    const items: readonly string[] = part.match(classParts) ?? [];
+    const codeAt = (index: number): number => textOf(items[index] ?? '\\')?.codePointAt(0) ?? lastCased;
+    for (let index = items.indexOf('-', 2); index > 0; index = items.indexOf('-', index + 2))
+      size += Math.max(0, Math.min(codeAt(index + 1), lastCased) - codeAt(index - 1)) / charactersPerSize;
+    if (part.startsWith('[^') && items.includes('\\W')) size += nonWordSize;
+  }
+  return Math.floor(size);
 }
 
 const classEscape = (item: string, isNegated: boolean): string =>

@@ -34,6 +34,9 @@ describe('a list of patterns', () => {
     ['the empty pattern', '', 'is empty, and would match every text'],
     ['a long pattern', 'abcd'.repeat(5000), 'is too large: it has 20000 characters, and 16384 are allowed'],
     ['repetitions of repetitions', '(?:abcd{30}){900}', 'characters with its repetitions written out, and 20000'],
+    // Each is read anew: 2 s.
+    ['wide ranges', '[a-\\x{10ffff}]'.repeat(300), 'is too large: it has 25330 characters with its repetitions'],
+    ['ranges that are written out', '[^\\W]'.repeat(600), 'is too large: it has 30000 characters with its repetitions'],
     ['look-ahead', '(?=a)', 'is not a supported pattern (RE2 syntax, no lookaround or backreferences): "(?=a)"'],
   ])('rejects %s', async (_, pattern, message) => {
     const reading = await compilePatterns(['fine', pattern]);
@@ -63,6 +66,11 @@ describe('a list of patterns', () => {
 
   it('writes no ranges of a class out that are long to read', () => {
     expect(translatePattern('f[\\W_]*o', (text) => text).length).toBeLessThan(100);
+    expect(translatePattern('[\\W]', (text) => text)).toBe(translatePattern('\\W', (text) => text));
+  });
+
+  it('may repeat a class that takes long to read, which is read once', async () => {
+    expect(await indexIn(['^[b-\\x{10ffff}]{300}$', '^[^\\W_]{300}$'], 'a'.repeat(300))).toBe(1);
   });
 
   it('knows which patterns match every text', async () => {
