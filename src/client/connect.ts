@@ -37,7 +37,7 @@ export interface ConnectOptions {
 
 const checkConnectOptions = optionsCheck<ConnectOptions>('connect', {
   codec: checks.codec,
-  token: checks.string,
+  token: checks.token,
   signal: checks.signal,
   timeoutMs: checks.timeoutMs,
   reconnect: checks.switchOrOptions,

@@ -1,6 +1,7 @@
 import type { Fields } from '../protocol/codec/frame.ts';
 import { isObject } from '../base/jsonTypes.ts';
 import { wrongType, readOptions } from '../protocol/codec/json.ts';
+import { malformed } from '../protocol/fault.ts';
 
 type OptionCheck = (value: unknown, path: string) => void;
 
@@ -34,6 +35,11 @@ export const checks = {
   switchOrOptions: mustBe('a boolean or an object', (value) => typeof value === 'boolean' || isObject(value)),
   webSocketClass: mustBe('a class', (value) => typeof value === 'function'),
   string: mustBe('a string', (value) => typeof value === 'string'),
+  // What it is stays out of the error.
+  token(value: unknown, path: string): void {
+    if (typeof value !== 'string') throw wrongType(path, 'a string', value);
+    if (/\p{Cc}/u.test(value)) throw malformed(`${path} has a line break or another control character; remove it`);
+  },
   signal: mustBe('an AbortSignal', isAbortSignal),
   timeoutMs: mustBe(
     `a number of milliseconds from 0 to ${maxTimeoutMs}`,

@@ -481,6 +481,10 @@ describe('connect', () => {
       (url) => connect(url, { codec: 'protobuf' }),
     ],
     [
+      'connect.token has a line break or another control character; remove it',
+      (url) => connect(url, { token: 'secret\n' }),
+    ],
+    [
       'connect.token must be a string, not 5',
       // @ts-expect-error: a number
       (url) => connect(url, { token: 5 }),
