@@ -14,7 +14,6 @@ export interface DuplicateKey {
   readonly pointer: string;
   /** `line:column` of the second occurrence. */
   readonly place: string;
-  readonly line: number;
 }
 
 /** A text without the byte order mark that some Windows editors write. */
@@ -35,17 +34,11 @@ export function locateInJson(text: string): { readonly positionOf: (pointer: str
   };
 }
 
-/** The value of a JSON text, or its first error. */
-interface JsonReading {
-  readonly value: unknown;
-  /** Also where the text is valid JSON, and a string or a number of it is beyond what a value holds. */
-  readonly error?: JsonSyntaxError | undefined;
-  /** What JSON.parse threw. */
-  readonly cause?: unknown;
-}
-
-/** Reads a JSON text that has no byte order mark. */
-export function readJson(text: string): JsonReading {
+/**
+ * Reads a JSON text that has no byte order mark.
+ * @returns its value, or its first error, also of valid JSON with a string or a number that no value holds.
+ */
+export function readJson(text: string) {
   try {
     const value: unknown = JSON.parse(text);
     return { value, error: findLoneSurrogate(text) ?? findInfinity(text) };
@@ -102,11 +95,11 @@ export function findDuplicateKeys(text: string): readonly DuplicateKey[] {
     visit(text, {
       onObjectBegin: () => void open.push(new Set()),
       onObjectEnd: () => void open.pop(),
-      onObjectProperty: (name, offset, _length, line, _character, pathOf) => {
+      onObjectProperty: (name, offset, _length, _line, _character, pathOf) => {
         const names = open.at(-1);
         if (names?.has(name) && duplicates.length < maxDuplicates) {
           const pointer = [...pathOf(), name].map(escapePointerToken).join('');
-          duplicates.push({ name, pointer, place: position(offset), line: line + 1 });
+          duplicates.push({ name, pointer, place: position(offset) });
         }
         names?.add(name);
       },

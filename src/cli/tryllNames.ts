@@ -157,7 +157,7 @@ function withTypesHere(document: unknown, faults: readonly GraphFault[]): object
   const unknown = new Set(faults.map(({ pointer }) => pointer));
   const types = Object.entries(document['nodes']).flatMap(([name, node]) => {
     const type = isObject(node) && typeof node['type'] === 'string' ? typeHere(node['type']) : undefined;
-    return type !== undefined && unknown.has(`${nodePointer(name)}/type`)
+    return type !== undefined && unknown.has(`/nodes${escapePointerToken(name)}/type`)
       ? [[name, { ...(node as object), type }]]
       : [];
   });
@@ -181,7 +181,6 @@ function explain(fault: GraphFault, document: unknown): GraphFault {
   return hint === '' ? fault : { ...fault, message: truncateMessage(withoutSuggestion(fault.message) + hint) };
 }
 
-const nodePointer = (name: string): string => `/nodes${escapePointerToken(name)}`;
 const withoutSuggestion = (message: string): string => message.replace(/; did you mean "[^"]*"\?$/, '');
 
 /** The name here of a node type, which may be written as the name of its class there. */

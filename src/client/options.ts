@@ -76,9 +76,7 @@ export function optionsCheck<Options extends object>(
   };
 }
 
-function isExecutor(value: unknown): boolean {
-  return isObject(value) && typeof value['begin'] === 'function';
-}
+const isExecutor = (value: unknown): boolean => isObject(value) && typeof value['begin'] === 'function';
 
 // Not instanceof: a signal may come from another window or from a polyfill.
 function isAbortSignal(value: unknown): boolean {

@@ -51,7 +51,8 @@ export interface StartSettings extends Omit<ListenSettings, 'closing'> {
 
 /** Composes the server of its parts and starts it. @throws the reason of `stop`, aborted during `preload`. */
 export async function start(options: ServerOptions, settings: StartSettings = {}): Promise<TurngraphServer> {
-  const { extraModels = [], log = logFor(options), stop } = settings;
+  const { extraModels = [], stop } = settings;
+  const { log = createLog({ level: options.logLevel, json: options.json, file: options.logFile }) } = settings;
   const canCache = await checkFolders(options, log);
   const read = async (): Promise<Catalogue> => withModels(await readCatalogue(options.catalogue), extraModels);
   const catalogue = new LiveCatalogue(await read());
@@ -260,8 +261,6 @@ const withModels = (catalogue: Catalogue, models: readonly CatalogueEntry[]): Ca
 
 const memoryUnwritableMessage = 'no storage can be kept (persist); name another folder with --memory';
 const cacheUnwritableMessage = 'no states and measurements can be saved; name another folder with --cache';
-
-const logFor = ({ logLevel: level, json, logFile: file }: ServerOptions): Log => createLog({ level, json, file });
 
 /** Logs what a model got once it is loaded, and its warnings, such as fewer slots than were asked for. */
 const logLoadedModel =

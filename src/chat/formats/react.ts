@@ -156,7 +156,7 @@ class ReplyReader {
     const input = next?.name === 'action input' ? next : undefined;
     const limit = next?.start ?? text.length;
     const at = end + text.slice(end, limit).search(/\S|$/);
-    const line = firstLine(text.slice(at, limit));
+    const line = /^[^\n]*/.exec(text.slice(at, limit))?.[0].trimEnd() ?? '';
     const afterInput = input ? this.#next(input.end, input.name) : next;
     const isNone = line.length <= maxPhrase && noTool.test(line) && !this.#tools.has(line);
     const call = isNone ? undefined : this.#readCall(line, at, input, afterInput);
@@ -239,5 +239,3 @@ class ReplyReader {
     return input !== undefined || inlineName.lastIndex === this.#text.length || this.#tools.has(name);
   }
 }
-
-const firstLine = (text: string): string => /^[^\n]*/.exec(text)?.[0].trimEnd() ?? '';

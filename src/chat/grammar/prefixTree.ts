@@ -12,22 +12,19 @@ export function groupByPrefix(texts: readonly string[]) {
     else groups.set(first, [content]);
   }
   return [...groups.values()].map((group) => {
-    const prefix = group.reduce(commonPrefix);
+    const prefix = group.reduce((a, b) => (a === b ? a : a.slice(0, commonLength(a, b))));
     return { prefix, rests: group.map((content) => content.slice(prefix.length)) };
   });
 }
 
 export const firstOf = (content: string): string => String.fromCodePoint(content.codePointAt(0) ?? 0);
 
-const commonPrefix = (a: string, b: string): string => (a === b ? a : a.slice(0, commonLength(a, b)));
-
 /** How many UTF-16 units two texts have in common, the second one from an index on: whole characters only. */
 export function commonLength(a: string, b: string, from = 0): number {
   let length = 0;
   while (length < a.length && a.charCodeAt(length) === b.charCodeAt(from + length)) length++;
   // Half of a surrogate pair is no character.
-  const isHalf = length > 0 && [a.codePointAt(length - 1), b.codePointAt(from + length - 1)].some(isPair);
+  const isHalf =
+    length > 0 && [a.codePointAt(length - 1), b.codePointAt(from + length - 1)].some((point = 0) => point > 0xffff);
   return isHalf ? length - 1 : length;
 }
-
-const isPair = (codePoint: number | undefined): boolean => (codePoint ?? 0) > 0xffff;

@@ -68,6 +68,5 @@ export async function listPackageFiles(folder: string, name: string): Promise<re
 
 function isNeeded(path: string, file: string, isTop: boolean, name: string): boolean {
   if (needed[name]?.test(path) === false || unneeded[name]?.test(path) === true) return false;
-  if (isLicenseFile(file)) return true;
-  return !unneededNames.test(file) && !(isTop && file.startsWith('.'));
+  return isLicenseFile(file) || (!unneededNames.test(file) && !(isTop && file.startsWith('.')));
 }

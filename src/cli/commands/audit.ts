@@ -30,7 +30,7 @@ export const auditCommand = (): Command =>
       const audited = faults.length === 0 ? await auditChecked(checked, registry) : undefined;
       const refuted = audited ? required.map((name) => refutedLine(file, name, audited.audit)).join('') : '';
       if (!audited || refuted !== '') process.exitCode = 1;
-      const value = { file, faults, ...(audited && auditJson(audited.audit)) };
+      const value = { file, faults, ...(audited && { ...audited.audit, tools: audited.audit.tools.map(toJsonTool) }) };
       if (options.json) process.stdout.write(`${JSON.stringify(value)}\n`);
       else if (audited)
         process.stdout.write((isFirst ? '' : '\n') + auditMarkdown(file, audited.description, audited.audit));
@@ -112,8 +112,6 @@ function auditMarkdown(file: string, description: string, audit: GraphAudit): st
   ];
   return lines.join('\n');
 }
-
-const auditJson = ({ tools, ...audit }: GraphAudit): object => ({ ...audit, tools: tools.map(toJsonTool) });
 
 /** The line that says on standard error that a property is refuted; '' if it is proven. */
 function refutedLine(file: string, name: AuditProperty, { properties }: GraphAudit): string {

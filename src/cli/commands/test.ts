@@ -13,7 +13,7 @@ import { dirname, isAbsolute, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { ServerOptions } from '../../server/config.ts';
 import { referencesOf } from '../../graph/compile/document.ts';
-import { isObject, tryParseJson } from '../../base/jsonTypes.ts';
+import { tryParseJson } from '../../base/jsonTypes.ts';
 import { FileWatcher } from '../../inference/models/catalogue/fileWatcher.ts';
 
 interface TestFlags extends ServerFlags {
@@ -161,7 +161,7 @@ export async function readWatchedFiles(cases: readonly string[], settings: Watch
 }
 
 function namedIn(path: string, text: string | undefined, { graphs, mockScript }: WatchSettings) {
-  const { graph, recording } = parse(text);
+  const { graph, recording } = Object(tryParseJson(text ?? '')) as Partial<Record<'graph' | 'recording', unknown>>;
   const at = (name: string): string => (isAbsolute(name) ? name : join(dirname(path), name));
   return {
     graph: typeof graph === 'string' ? [at(graph), join(graphs, `${graph}.json`)] : [],
@@ -171,12 +171,7 @@ function namedIn(path: string, text: string | undefined, { graphs, mockScript }:
 
 /** The files of strings that the nodes of a graph may name. */
 function storagesIn(path: string, text: string | undefined, { storageRoot }: WatchSettings): readonly string[] {
-  return referencesOf(parse(text)).storages.map((name) => join(storageRoot || dirname(path), name));
-}
-
-function parse(text = ''): Readonly<Record<string, unknown>> {
-  const document = tryParseJson(text);
-  return isObject(document) ? document : {};
+  return referencesOf(tryParseJson(text ?? '')).storages.map((name) => join(storageRoot || dirname(path), name));
 }
 
 const readText = async (path: string): Promise<string | undefined> =>

@@ -27,6 +27,7 @@ import { didYouMean } from '../../base/didYouMean.ts';
 import { stringifyJson } from '../../chat/json/value.ts';
 import { parseReply, type ParsedReply } from '../../chat/reply/parseReply.ts';
 import { readTextFile } from '../../base/filesystem.ts';
+import { readJson } from '../../base/jsonLocations.ts';
 
 export const toolsCommand = (): Command =>
   new Command('tools')
@@ -144,7 +145,9 @@ interface ReplyLine extends Omit<FromSchema<typeof lineSchema>, 'tools'> {
 
 /** Reads a line. Unknown fields are ignored. @throws Error that names the line and the field. */
 function readReplyLine(line: string, number: number): ReplyLine {
-  const reading = readFields(parseJson(line, number));
+  const { value, error } = readJson(line);
+  if (error) throw new Error(`line ${number} is no JSON at ${error.place}: ${error.why}`);
+  const reading = readFields(value);
   if (!reading.ok) throw lineError(number, reading.errors);
   const { tools, ...fields } = reading.value;
   if (tools === undefined) return fields;
@@ -154,14 +157,6 @@ function readReplyLine(line: string, number: number): ReplyLine {
     return offer.value;
   });
   return { ...fields, tools: offered };
-}
-
-function parseJson(line: string, number: number): unknown {
-  try {
-    return JSON.parse(line);
-  } catch (error) {
-    throw new Error(`line ${number} is no JSON: ${describeError(error)}`, { cause: error });
-  }
 }
 
 const lineError = (number: number, errors: readonly SchemaError[]): Error =>

@@ -36,8 +36,9 @@ export async function readCasesFile(path: string, graphs: string): Promise<Cases
     throw new CasesFileError(error.message, { cause: error });
   });
   const value: unknown = JSON.parse(file.text);
+  const casesPath = `${join(path).replace(/\.json$/i, '')}.cases.json`;
   if (isObject(value) && 'start_node' in value)
-    throw new CasesFileError(`${path}: is a graph; give its cases file, such as ${casesPath(path)}`);
+    throw new CasesFileError(`${path}: is a graph; give its cases file, such as ${casesPath}`);
   const reading = readDocument(value);
   if (!reading.ok) throw failure(file, reading.errors);
   const document = reading.value;
@@ -52,8 +53,6 @@ export async function readCasesFile(path: string, graphs: string): Promise<Cases
     recordingPlace: document.recording === undefined ? undefined : file.positionOf('/recording'),
   };
 }
-
-const casesPath = (graph: string): string => `${join(graph).replace(/\.json$/i, '')}.cases.json`;
 
 /** The cases files of a command: files, or all of a folder. @throws UsageError when a folder has none. */
 export async function findCasesFiles(paths: readonly string[]): Promise<readonly string[]> {

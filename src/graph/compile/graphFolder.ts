@@ -59,13 +59,10 @@ const unreadable = (subject: string, cause: unknown): Fault =>
 
 /** Parses a graph. @param subject of messages. @throws Fault GRAPH_COMPILATION_FAILED: no JSON, or a key twice. */
 export function parseGraph(text: string, subject: string): unknown {
-  const document = parseJson(text, (problem, cause) => {
-    return new Fault('GRAPH_COMPILATION_FAILED', `${subject} ${problem}`, { cause });
-  });
+  const invalid = (problem: string, cause?: unknown): Fault =>
+    new Fault('GRAPH_COMPILATION_FAILED', `${subject} ${problem}`, { cause });
+  const document = parseJson(text, invalid);
   const [duplicate] = findDuplicateKeys(withoutMark(text));
   if (duplicate === undefined) return document;
-  throw new Fault(
-    'GRAPH_COMPILATION_FAILED',
-    `${subject} has the name "${duplicate.name}" twice in one object at ${duplicate.place}`,
-  );
+  throw invalid(`has the name "${duplicate.name}" twice in one object at ${duplicate.place}`);
 }

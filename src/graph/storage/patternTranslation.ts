@@ -120,9 +120,6 @@ function translateClass(part: string, next: string, fold: (text: string) => stri
 
 // The last character that has another case. Reading a range takes time for each of its characters up to it.
 const lastCased = 0x1e943;
-const charactersPerSize = 1500;
-// `\W` in a negated class, whose ranges are written out.
-const nonWordSize = 40;
 
 /** What reading the classes of a pattern takes, each once, as characters of a pattern without them. */
 export function classReadingSize(pattern: string): number {
@@ -131,8 +128,9 @@ export function classReadingSize(pattern: string): number {
     const items: readonly string[] = part.match(classParts) ?? [];
     const codeAt = (index: number): number => textOf(items[index] ?? '\\')?.codePointAt(0) ?? lastCased;
     for (let index = items.indexOf('-', 2); index > 0; index = items.indexOf('-', index + 2))
-      size += Math.max(0, Math.min(codeAt(index + 1), lastCased) - codeAt(index - 1)) / charactersPerSize;
-    if (part.startsWith('[^') && items.includes('\\W')) size += nonWordSize;
+      size += Math.max(0, Math.min(codeAt(index + 1), lastCased) - codeAt(index - 1)) / 1500;
+    // Its ranges are written out.
+    if (part.startsWith('[^') && items.includes('\\W')) size += 40;
   }
   return Math.floor(size);
 }

@@ -41,9 +41,7 @@ export type MessageName = keyof typeof shapes;
 export type Fields = Readonly<Record<string, unknown>>;
 
 /** The fields of a message with their shapes, in the order of the proto. */
-export function fieldsOf(name: MessageName): readonly (readonly [name: string, shape: FieldShape])[] {
-  return fields[name];
-}
+export const fieldsOf = (name: MessageName): readonly (readonly [name: string, shape: FieldShape])[] => fields[name];
 
 /** The proto3 default of a field; null for a message, undefined for a member of a oneof, which is then omitted. */
 export function defaultOf(shape: FieldShape): unknown {
@@ -55,9 +53,7 @@ export function defaultOf(shape: FieldShape): unknown {
 }
 
 /** The messages that an envelope can hold, by body name. */
-export function bodiesOf(envelope: Envelope): ReadonlyMap<string, MessageName> {
-  return bodies[envelope];
-}
+export const bodiesOf = (envelope: Envelope): ReadonlyMap<string, MessageName> => bodies[envelope];
 
 /** Creates a table with one entry per message of the proto. */
 export function byMessage<Entry>(createEntry: (name: MessageName) => Entry): Readonly<Record<MessageName, Entry>> {

@@ -47,12 +47,10 @@ function modelFields(suggestion: Suggestion, { entry, status }: ModelFacts): Sug
     status,
     downloadBytes,
     memoryBytes: Math.round(neededBytes),
-    tokensPerSecond: rounded(tokensPerSecond),
+    tokensPerSecond: Number(tokensPerSecond.toPrecision(2)),
     why,
   };
 }
-
-const rounded = (rate: number): number => Number(rate.toPrecision(2));
 
 const unknownCard = 'whether there is a graphics card is unknown';
 

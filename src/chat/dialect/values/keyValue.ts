@@ -62,11 +62,9 @@ function spell(value: unknown, style: ValueStyle): string {
   if (value instanceof JsonNumber || typeof value === 'number') return stringifyJson(value);
   if (Array.isArray(value)) return `[${value.map((item) => spell(item, style)).join(',')}]`;
   return `{${membersOf(value as object)
-    .map(([key, member]) => `${spellKey(key, style)}:${spell(member, style)}`)
+    .map(([key, member]) => `${plainKey.test(key) ? key : spell(key, style)}:${spell(member, style)}`)
     .join(',')}}`;
 }
-
-const spellKey = (key: string, style: ValueStyle): string => (plainKey.test(key) ? key : spell(key, style));
 
 function styleOf(written: ValueStyle): RuleStyle {
   const mark = literalRule(written.quote);

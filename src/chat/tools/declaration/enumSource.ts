@@ -80,12 +80,11 @@ export function readEnumValues(text: string | undefined, { types }: Pick<EnumSou
 const failed = (problem: string): EnumReading => ({ ok: false, problem });
 
 function problemOf(value: unknown, types: EnumSource['types']): string | undefined {
-  if (typeof value === 'number' && !isExact(value)) return 'is too large a number to be exact';
+  if (typeof value === 'number' && Math.abs(value) > Number.MAX_SAFE_INTEGER)
+    return 'is too large a number to be exact';
   if (!types.some((type) => hasJsonType(value, type))) return `is no ${types.join(' or ')}`;
   return typeof value === 'string' && /\p{Surrogate}/u.test(value) ? 'has half of a surrogate pair' : undefined;
 }
-
-const isExact = (value: number): boolean => Math.abs(value) <= Number.MAX_SAFE_INTEGER;
 
 function describe(value: unknown): string {
   // It may be nested deeper than JSON.stringify can follow.

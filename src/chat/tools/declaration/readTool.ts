@@ -255,7 +255,7 @@ class SchemaReader {
         : this.typeName(value, pointer);
     const parameterBelow = (name: string): Pick<SchemaPosition, 'path' | 'required'> => {
       if (keyword === 'properties' && path !== undefined)
-        return { path: memberPath(path, name), required: required.has(name) };
+        return { path: path === '' ? name : `${path}.${name}`, required: required.has(name) };
       if (keyword === 'items' && path !== undefined && isObject(value))
         return { path: `${path}[]`, required: position.required };
       return branchKeywords.has(keyword) ? position : { path: undefined, required: false };
@@ -276,8 +276,6 @@ function inTrainedOrder(keywords: readonly (readonly [string, unknown])[]): read
   const [before, after] = [keywords.slice(0, properties + 1), keywords.slice(properties + 1)];
   return [...before.filter(([key]) => key !== 'required'), ...keywords.slice(required, required + 1), ...after];
 }
-
-const memberPath = (path: string, name: string): string => (path === '' ? name : `${path}.${name}`);
 
 /** The key of a parameter's path in the notes of a tool: all items of a list are one parameter (`items[2].name` -> `items[].name`). */
 export const notesKey = (path: string): string => path.replaceAll(/\[\d+\]/g, '[]');

@@ -52,8 +52,7 @@ export function isGrounded(value: JsonValue, mentions: UserMentions, isCount = f
   }
   if (typeof value === 'string') return isMentioned(fold(value), mentions);
   if (isJsonObject(value)) return [...value.values()].every((member) => isGrounded(member, mentions));
-  if (Array.isArray(value)) return value.every((item: JsonValue) => isGrounded(item, mentions));
-  return true;
+  return !Array.isArray(value) || value.every((item: JsonValue) => isGrounded(item, mentions));
 }
 
 function isMentioned(text: string, { messages, numbers, dates, relativeDay }: UserMentions): boolean {
@@ -254,7 +253,7 @@ function* numbersFrom(words: readonly string[], start: number): Generator<number
   let current = startsWithArticle ? 1 : undefined;
   for (let index = startsWithArticle ? start + 1 : start; index < words.length; index++) {
     const word = words[index] ?? '';
-    if (word === 'and' && total + (current ?? 0) >= 100 && isSmallNumber(words[index + 1])) continue;
+    if (word === 'and' && total + (current ?? 0) >= 100 && smallNumber(words[index + 1] ?? '') !== undefined) continue;
     const scale = scales.get(word);
     const value = smallNumber(word);
     if (scale === 100 && current && current < 100) current *= 100;
@@ -270,8 +269,6 @@ function smallNumber(word: string): number | undefined {
   if (units.includes(word)) return units.indexOf(word);
   return tens.includes(word) ? 20 + 10 * tens.indexOf(word) : undefined;
 }
-
-const isSmallNumber = (word = ''): boolean => smallNumber(word) !== undefined;
 
 /** Whether a number below 100 may follow: "hundred five" and "twenty five", but not "five five" or "twenty twelve". */
 function hasRoomFor(value: number, current: number | undefined): boolean {

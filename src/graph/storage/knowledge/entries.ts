@@ -119,8 +119,7 @@ export async function entriesOfRequest(
   for (const [index, text] of strings.entries()) {
     const json = metadataJson[index] ?? '';
     const subject = `${name}: metadataJson[${index}]`;
-    const value =
-      json === '' ? {} : parseJson(json, (problem, cause) => invalidStorage(`${subject} ${problem}`, cause));
+    const value = json === '' ? {} : parseJson(json, (problem) => invalidStorage(`${subject} ${problem}`));
     const id = keys[index] ?? '';
     const record = await readRecord(value, { id, text });
     const reading = record.ok && ids.size === ids.add(id).size ? sameId(id) : record;

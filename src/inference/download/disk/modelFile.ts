@@ -19,7 +19,7 @@ export function findMismatch(actual: ActualFile, expected: ExpectedFile): string
   if (difference !== undefined) return difference;
   // When no hash is known, this at least distinguishes a model from a login page.
   if (actual.magic !== ggufMagic)
-    return `"${printable(actual.magic)}" at its start instead of "${ggufMagic}": it is no model`;
+    return `"${actual.magic.replaceAll(/[^ -~]/g, '.')}" at its start instead of "${ggufMagic}": it is no model`;
   return undefined;
 }
 
@@ -50,8 +50,6 @@ export async function hasModelMagic(path: string): Promise<boolean> {
     return true;
   }
 }
-
-const printable = (text: string): string => text.replaceAll(/[^ -~]/g, '.');
 
 export interface ReadOptions {
   readonly signal: AbortSignal;

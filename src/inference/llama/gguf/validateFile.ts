@@ -10,7 +10,9 @@ import { findHyperparameterProblem } from './hyperparameters.ts';
 export async function validateGgufFile(file: string): Promise<number> {
   const { header, bytes } = await readGguf(file);
   validateMetadata(header);
-  const broken = header.tensors.find(({ dimensions }) => !dimensions.every(isPossibleDimension));
+  const broken = header.tensors.find(
+    ({ dimensions }) => !dimensions.every((size) => size >= 1 && size <= maxTensorDimension),
+  );
   if (broken) throw loadFault(`its tensor ${broken.name} has an impossible size: download it again`);
   const problem = findHyperparameterProblem(header) ?? findTypeProblem(header.tensors);
   if (problem !== undefined) throw loadFault(`${problem}: convert or download it again`);
@@ -120,8 +122,6 @@ function validateMetadata({ values, tensors, hasDuplicateTokens }: GgufHeader): 
     throw loadFault(`its ${architecture}.${key} is ${value ?? 'missing'}: download it again`);
   }
 }
-
-const isPossibleDimension = (dimension: number): boolean => dimension >= 1 && dimension <= maxTensorDimension;
 
 async function openFile(file: string, missing: string): Promise<FileHandle> {
   try {
