@@ -96,7 +96,7 @@ function parseValue(value: unknown, { type }: OptionSchema): unknown {
   switch (type) {
     case 'integer':
     case 'number':
-      return value.trim() === '' || Number.isNaN(Number(value)) ? value : Number(value);
+      return value.trim() !== '' && Number.isFinite(Number(value)) ? Number(value) : value;
     case 'boolean':
       return booleans.get(value) ?? value;
     case 'array':

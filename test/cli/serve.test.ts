@@ -286,6 +286,7 @@ describe('turngraph serve', () => {
   });
 
   it.each([
+    ['a number beyond a double', ['--port', '1e999'], {}, 'must be an integer (TCP port to listen on), not "1e999"'],
     ['a port that is no number', ['--port', 'x'], {}, '--port (TURNGRAPH_PORT) must be an integer, not "x"'],
     [
       'a limit with a unit',
