@@ -137,13 +137,14 @@ async function compileList(list: readonly string[], listMemoryBytes: number, fol
   const result = combineResults(results);
   if (!result.ok) return result;
   const matchAll = [...new Set(result.value.flatMap((set) => set.matchAll))];
-  const bytes = list.reduce((sum, pattern) => sum + bytesPerSize * folds.length * sizeOf(pattern), 0);
+  const bytes = groups.value.reduce((sum, { size }) => sum + bytesPerSize * folds.length * size, 0);
   return { ok: true, value: { match: matchOf(result.value), matchAll, bytes } };
 }
 
 interface PatternGroup {
   readonly offset: number;
   readonly patterns: string[];
+  size: number;
 }
 
 /** The patterns of each set, in order; errors for those that are empty or too large. */
@@ -153,20 +154,19 @@ async function groupPatterns(
 ): Promise<ReadResult<readonly PatternGroup[]>> {
   const errors: SchemaError[] = [];
   const groups: PatternGroup[] = [];
-  let [setSize, totalSize] = [Infinity, 0];
+  let totalSize = 0;
   for (const [index, pattern] of list.entries()) {
     const size = sizeOf(pattern.slice(0, maxPatternLength));
     const error = findLimitError(pattern, size, index);
     if (error) errors.push(error);
-    setSize += size;
     totalSize += size;
     let group = groups.at(-1);
-    if (!group || group.patterns.length === patternsPerSet || setSize > maxSetSize) {
-      group = { offset: index, patterns: [] };
+    if (!group || group.patterns.length === patternsPerSet || group.size + size > maxSetSize) {
+      group = { offset: index, patterns: [], size: 0 };
       groups.push(group);
-      setSize = size;
     }
     group.patterns.push(pattern);
+    group.size += size;
     await yieldToOthers();
   }
   if (errors.length > 0) return { ok: false, errors };
