@@ -8,10 +8,9 @@ import { describeError, Fault } from '../../protocol/fault.ts';
 import type { EngineProcessSettings } from './engineServer.ts';
 import type { SlotResizing, ModelStats } from '../contract/memory.ts';
 import type { EngineRequests, ServerRequests } from './messages.ts';
-import { type EventOf, Peer, type RunningRequest } from './peer.ts';
+import { Peer, type RunningRequest } from './peer.ts';
 import type { CacheFiles } from '../llama/cacheFiles.ts';
 import { guardDescriptor } from './guard.ts';
-import type { ProcessPriority } from './lowerPriority.ts';
 import { SentPaces } from './paces.ts';
 import { fileService } from './fileServices.ts';
 import { Watchdog, type WatchdogLimits } from './watchdog.ts';
@@ -43,14 +42,10 @@ interface ProcessListener {
   readonly onCrash: (end: ProcessEnd, isBlamed: boolean) => void;
 }
 
-export interface EngineProcessOptions {
+export interface EngineProcessOptions extends Pick<EngineProcessSettings, 'timingsFolder' | 'priority' | 'gpuDevice'> {
   /** Undefined: nothing is written to disk. */
   readonly files: CacheFiles | undefined;
-  readonly timingsFolder: string | undefined;
-  readonly priority: ProcessPriority;
   readonly watchdog: WatchdogLimits;
-  /** The one graphics card that the process sees; undefined: all. */
-  readonly gpuDevice: number | undefined;
   /** Receives the id of each process that is started. */
   readonly onStart: (pid: number) => void;
 }
@@ -86,15 +81,9 @@ export class EngineProcess {
 
   /** @throws Fault MODEL_LOAD_FAILED when the process cannot be started now. */
   constructor(options: EngineProcessOptions) {
-    const { files, timingsFolder, priority, watchdog, gpuDevice } = options;
-    this.#child = startProcess({
-      serverPid: process.pid,
-      writesFiles: files !== undefined,
-      timingsFolder,
-      priority,
-      heartbeatMs: watchdog.tickMs,
-      gpuDevice,
-    });
+    const { files, watchdog, onStart, ...settings } = options;
+    const own = { serverPid: process.pid, writesFiles: files !== undefined, heartbeatMs: watchdog.tickMs };
+    this.#child = startProcess({ ...settings, ...own });
     const service = fileService(files, (path) => this.#peer.tell('stateEvicted', { path }));
     this.#peer = new Peer<EngineRequests, ServerRequests>(
       (messages) => {
@@ -139,7 +128,7 @@ export class EngineProcess {
     });
     this.#keepAlive(false);
     const { pid } = this.#child;
-    if (pid !== undefined) options.onStart(pid);
+    if (pid !== undefined) onStart(pid);
   }
 
   /** Whether the process has not ended yet. */
@@ -156,7 +145,7 @@ export class EngineProcess {
   request<Name extends keyof EngineRequests & string>(
     name: Name,
     params: EngineRequests[Name]['params'],
-    onEvent?: (event: EventOf<EngineRequests[Name]>) => void,
+    onEvent?: (event: EngineRequests[Name]['event']) => void,
   ): RunningRequest<EngineRequests[Name]> {
     const request = this.#peer.request(name, params, (event) => {
       this.#watchdog.progressed();

@@ -2,22 +2,14 @@ import { Fault, describeError } from '../../protocol/fault.ts';
 import type { CodeName } from '../../protocol/frames.gen.ts';
 
 /** The shape of one kind of request: what is sent, what is answered, and what may come before the answer. */
-export interface RequestShape {
-  readonly params: unknown;
-  readonly result: unknown;
-  /** Sent to the requester while the request runs. */
-  readonly event?: unknown;
-}
-
-/** The shape of a request with these parameters, this result, and these events. */
-export interface Request<Params, Result = undefined, Event = never> extends RequestShape {
+export interface Request<Params, Result = undefined, Event = never> {
   readonly params: Params;
   readonly result: Result;
+  /** Sent to the requester while the request runs. */
   readonly event: Event;
 }
 
-/** What one kind of request emits before its answer. */
-export type EventOf<Shape extends RequestShape> = Shape extends { readonly event: infer Event } ? Event : never;
+export type RequestShape = Request<unknown, unknown, unknown>;
 export type RequestShapes = Readonly<Record<string, RequestShape>>;
 
 /** What a requester can tell a request that runs. */
@@ -36,7 +28,7 @@ export interface IncomingRequest<Shape extends RequestShape> {
   readonly signal: AbortSignal;
   /** A promise to wait for while the requester has paused the request; else undefined. */
   readonly paused: () => Promise<void> | undefined;
-  readonly emit: (event: EventOf<Shape>) => void;
+  readonly emit: (event: Shape['event']) => void;
 }
 
 export type RequestHandlers<Shapes extends RequestShapes> = {
@@ -110,7 +102,7 @@ export class Peer<Outgoing extends RequestShapes, Incoming extends RequestShapes
   request<Name extends keyof Outgoing & string>(
     name: Name,
     params: Outgoing[Name]['params'],
-    onEvent: (event: EventOf<Outgoing[Name]>) => void = () => undefined,
+    onEvent: (event: Outgoing[Name]['event']) => void = () => undefined,
   ): RunningRequest<Outgoing[Name]> {
     const id = ++this.#lastId;
     const result = new Promise<Outgoing[Name]['result']>((resolve, reject) => {

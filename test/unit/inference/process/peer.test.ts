@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { Fault } from '../../../../src/protocol/fault.ts';
-import { Peer, UnreceivedRequest, type RequestHandlers } from '../../../../src/inference/process/peer.ts';
+import { Peer, type Request, type RequestHandlers, UnreceivedRequest } from '../../../../src/inference/process/peer.ts';
 
 type Requests = {
-  readonly double: { readonly params: number; readonly result: number };
-  readonly spell: { readonly params: string; readonly result: string; readonly event: string };
-  readonly fail: { readonly params: unknown; readonly result: undefined };
-  readonly wait: { readonly params: undefined; readonly result: string };
+  readonly double: Request<number, number>;
+  readonly spell: Request<string, string, string>;
+  readonly fail: Request<unknown>;
+  readonly wait: Request<undefined, string>;
 };
 type Asking = Peer<Requests, Record<never, never>>;
 
