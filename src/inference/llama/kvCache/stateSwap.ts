@@ -94,19 +94,12 @@ export class StateSwap {
     const gained = reusableLength(source, prompt) - reusableLength(cache, prompt);
     const tokens = source.nextTokenIndex;
     if (!this.#isWorth(gained, tokens)) return;
-    const reserved = Math.ceil(tokens * this.#bytesPerToken * sizeMargin);
-    const file = await this.#store
-      .reserve(reserved, () => undefined)
-      .catch((error: unknown) => this.#pauseWrites(error));
-    if (!file) return;
+    const saved = await this.#save(source, tokens, () => undefined);
+    if (!saved) return;
     try {
-      const isSaved = await source.saveStateToFile(file.path).then(
-        () => true,
-        (error: unknown) => this.#pauseWrites(error),
-      );
-      if (isSaved) await loadState(cache, file.path, this.#store);
+      await loadState(cache, saved.file.path, this.#store);
     } finally {
-      await file.drop();
+      await saved.file.drop();
     }
   }
 
@@ -130,40 +123,41 @@ export class StateSwap {
     return prefillMs > swapMs;
   }
 
-  #pauseWrites(error: unknown): false {
-    this.#pausedUntil = performance.now() + diskErrorCooldownMs;
-    this.#store.writeFailed(error);
-    return false;
-  }
-
-  /** Writes a state. After a disk error no state is written for a while: its tokens are prefilled again instead. */
   async #write(
     owner: SlotOwner,
     cache: LlamaContextSequence,
     tokens: readonly Token[],
   ): Promise<SwappedState | undefined> {
-    let file: StateFile | undefined;
     let bytes = 0;
+    // The caller has set it: this runs after the first await of swapOut.
+    const thisState = this.#states.get(owner);
+    const saved = await this.#save(cache, tokens.length, () => {
+      this.#bytes -= bytes;
+      if (this.#states.get(owner) === thisState) this.#states.delete(owner);
+    });
+    if (!saved) return undefined;
+    const { file, fileSize, ms } = saved;
+    this.#writeMsPerByte.add(ms / fileSize);
+    this.#bytesPerToken = fileSize / tokens.length;
+    file.commit(fileSize);
+    bytes = fileSize;
+    this.#bytes += bytes;
+    this.#saved++;
+    return { tokens, bytes, file };
+  }
+
+  /** Writes a state. After a disk error no state is written for a while: its tokens are prefilled again instead. */
+  async #save(cache: LlamaContextSequence, tokens: number, onDrop: () => void) {
+    let file: StateFile | undefined;
     try {
-      const onDrop = (): void => {
-        this.#bytes -= bytes;
-        if (this.#states.get(owner) === thisState) this.#states.delete(owner);
-      };
-      // The caller has set it: this runs after the first await of swapOut.
-      const thisState = this.#states.get(owner);
-      file = await this.#store.reserve(Math.ceil(tokens.length * this.#bytesPerToken * sizeMargin), onDrop);
+      file = await this.#store.reserve(Math.ceil(tokens * this.#bytesPerToken * sizeMargin), onDrop);
       if (!file) return undefined;
       const start = performance.now();
       const { fileSize } = await cache.saveStateToFile(file.path);
-      this.#writeMsPerByte.add((performance.now() - start) / fileSize);
-      this.#bytesPerToken = fileSize / tokens.length;
-      file.commit(fileSize);
-      bytes = fileSize;
-      this.#bytes += bytes;
-      this.#saved++;
-      return { tokens, bytes, file };
+      return { file, fileSize, ms: performance.now() - start };
     } catch (error) {
-      this.#pauseWrites(error);
+      this.#pausedUntil = performance.now() + diskErrorCooldownMs;
+      this.#store.writeFailed(error);
       await file?.drop().catch(() => undefined);
       return undefined;
     }
