@@ -30,17 +30,10 @@ export interface CaseSessionOptions {
 }
 
 /** What the cases of all files share: servers, by the folder of the storage files, and the extension. */
-export interface CaseSession extends AsyncDisposable {
-  readonly settings: ServerOptions;
-  readonly registry: Registry;
-  /** The model of the nodes that name none; "" = the graph's own. */
-  readonly defaultModelName: string;
-  /** The server for a graph. As in `check`, the storage files of a graph are in its folder. */
-  serverFor(graph: JsonFile): Promise<CaseServer>;
-}
+export type CaseSession = Awaited<ReturnType<typeof openCaseSession>>;
 
 /** Opens a session; its servers start when they are needed. */
-export async function openCaseSession(options: CaseSessionOptions): Promise<CaseSession> {
+export async function openCaseSession(options: CaseSessionOptions) {
   const { model, settings } = options;
   const modelFile = await findModelFile(model, settings);
   const registry = registryWith(await loadExtension(settings.extend));
@@ -48,8 +41,10 @@ export async function openCaseSession(options: CaseSessionOptions): Promise<Case
   return {
     settings,
     registry,
+    /** The model of the nodes that name none; "" = the graph's own. */
     defaultModelName: modelFile?.name ?? model,
-    async serverFor({ path }) {
+    /** The server for a graph. As in `check`, the storage files of a graph are in its folder. */
+    async serverFor({ path }: JsonFile): Promise<CaseServer> {
       const storageRoot = settings.storageRoot || dirname(path);
       const server = servers.get(storageRoot) ?? (await startCaseServer(options, storageRoot, modelFile));
       servers.set(storageRoot, server);
@@ -75,18 +70,14 @@ export async function locatingFaults<T>(graph: JsonFile, work: () => Promise<T>)
 const maxConnectionRate = 100_000;
 
 /** A server in this process that all cases with graphs of one folder share. */
-export interface CaseServer extends AsyncDisposable {
-  readonly script: ActiveScript;
-  /** A client whose agents run on an engine. Storages are read anew for it. */
-  connect(engine: EngineName): Promise<Client>;
-}
+export type CaseServer = Awaited<ReturnType<typeof startCaseServer>>;
 
 /** Starts a server. @param storageRoot the folder of the storage files of the graphs. @param modelFile that of `--model`. */
 async function startCaseServer(
   { settings, usesModels, watchEngine }: CaseSessionOptions,
   storageRoot: string,
   modelFile: CatalogueEntry | undefined,
-): Promise<CaseServer> {
+) {
   const script = new ActiveScript();
   // A server with a script does not start a process for models.
   const mockScript = usesModels ? '' : 'the recording of each file';
@@ -98,7 +89,8 @@ async function startCaseServer(
   const server = await startOwnServer(options, { engines, extraModels, ...(watchEngine && { watchEngine }) });
   return {
     script,
-    async connect(engine) {
+    /** A client whose agents run on an engine. Storages are read anew for it. */
+    async connect(engine: EngineName): Promise<Client> {
       const client = await connect(server.url, { limits: { idleTimeoutMs: maxTimeoutMs } });
       await client.configure({ engine });
       return client;

@@ -5,10 +5,7 @@ import type { KnowledgeEntry } from './knowledge/knowledge.ts';
 import { MemoryFile } from './memoryFile.ts';
 
 /** A storage that is kept, in use by a session until it is released. */
-export interface KeptStorage {
-  readonly storage: GrowingStorage;
-  release(): Promise<void>;
-}
+export type KeptStorage = Awaited<ReturnType<MemoryFolder['use']>>;
 
 interface OpenStorage {
   readonly file: MemoryFile;
@@ -31,7 +28,7 @@ export function memoryFolder(folder: string, maxBytes: number) {
      * @param first the entries of a storage that is not there yet.
      * @throws Fault STORAGE_NAME_IN_USE when another server has opened it, and as `MemoryFile.open` and `write`.
      */
-    async use(key: string, name: string, first: readonly KnowledgeEntry[]): Promise<KeptStorage> {
+    async use(key: string, name: string, first: readonly KnowledgeEntry[]) {
       // Neither can lead out of the folder, and the key is a secret.
       const id = createHash('sha256')
         .update(JSON.stringify([key, name]))

@@ -2,13 +2,6 @@ import { type InferenceSchedule, Pace, type PaceLimits } from '../contract/pace.
 import { memoized } from '../../base/memoized.ts';
 import type { PlainSchedule } from './messages.ts';
 
-/** A schedule as a request to an engine process has it, until the request ends. */
-export interface SentSchedule {
-  readonly plain: PlainSchedule;
-  /** The request has ended, or is to end now. */
-  end(): void;
-}
-
 interface SentPace {
   readonly id: number;
   /** Requests with this pace. */
@@ -37,7 +30,8 @@ export class SentPaces {
     return [...this.#paces].reduce((sum, [pace, { requests }]) => sum + (pace.limits.paused ? requests : 0), 0);
   }
 
-  begin({ priority = 'NORMAL', pace }: InferenceSchedule): SentSchedule {
+  /** The schedule as a request has it. `end` is called when the request has ended, or is to end now. */
+  begin({ priority = 'NORMAL', pace }: InferenceSchedule): { readonly plain: PlainSchedule; end(): void } {
     if (!pace) return { plain: { priority }, end: () => undefined };
     const { id } = this.#enter(pace);
     let isOver = false;

@@ -1,6 +1,6 @@
 import { memoized } from '../../../base/memoized.ts';
 import { createYielder } from '../../../base/eventLoop.ts';
-import { KeyIndex, type KeyMatches } from './keyIndex.ts';
+import { KeyIndex } from './keyIndex.ts';
 import { piecesOf, splitCharacters, splitWords } from './splitWords.ts';
 import { Fault } from '../../../protocol/fault.ts';
 import type { KnowledgeEntry } from '../../storage/knowledge/knowledge.ts';
@@ -9,14 +9,7 @@ import { mergePostings, type Postings, PostingsBuilder } from './postings.ts';
 import { TermDictionary } from './termDictionary.ts';
 import { WordSearch } from './wordSearch.ts';
 
-export interface WordIndex {
-  readonly words: WordSearch;
-  /** What the keys say about messages, the newest first. @throws as `KeyIndex.find`. */
-  findKeys(messages: readonly string[], depth: number, signal: AbortSignal | undefined): Promise<KeyMatches>;
-  /** What the index of a later state is derived from. */
-  readonly parts: IndexParts;
-}
-
+/** What the index of a later state is derived from. */
 interface IndexParts {
   readonly entries: readonly KnowledgeEntry[];
   /** These two only grow, with the states of one storage. */
@@ -41,7 +34,7 @@ const minRemoved = 1000;
  * derived from that of an earlier state, if there is one, else built.
  * @throws Fault LIMIT_EXCEEDED when it is too large.
  */
-export const wordIndexOf: (storage: StringStorage) => Promise<WordIndex> = memoized(async (storage) => {
+export const wordIndexOf: (storage: StringStorage) => ReturnType<typeof extend> = memoized(async (storage) => {
   const former = storage.former?.state;
   // Kept any longer, each state would keep all before it, and two would be derived from the same one at a time.
   if (storage.former) storage.former.state = undefined;
@@ -62,7 +55,7 @@ const emptyParts = (): IndexParts => ({
 });
 
 /** The index of a storage, of which only those entries are read that the index of an earlier state lacks. */
-async function extend(earlier: IndexParts, { list, knowledge, isOfClient = false }: StringStorage): Promise<WordIndex> {
+async function extend(earlier: IndexParts, { list, knowledge, isOfClient = false }: StringStorage) {
   const yieldToOthers = createYielder();
   const dictionary = earlier.isShared ? earlier.dictionary.copy() : earlier.dictionary;
   const keys = earlier.isShared ? earlier.keys.copy() : earlier.keys;
@@ -101,8 +94,10 @@ async function extend(earlier: IndexParts, { list, knowledge, isOfClient = false
   const removed = earlier.removed + earlier.entries.length - kept;
   return {
     words: new WordSearch(dictionary, forms, postings, lengths),
-    findKeys: (messages, depth, signal) => keys.find(messages, depth, places, signal),
-    parts: { entries, dictionary, keys, isShared: !isOfClient, postings, lengths, removed },
+    /** What the keys say about messages, the newest first. @throws as `KeyIndex.find`. */
+    findKeys: (messages: readonly string[], depth: number, signal: AbortSignal | undefined) =>
+      keys.find(messages, depth, places, signal),
+    parts: { entries, dictionary, keys, isShared: !isOfClient, postings, lengths, removed } satisfies IndexParts,
   };
 }
 
