@@ -50,6 +50,8 @@ const maxStopMs = 1000;
 export class Supervisor implements ModelSupervision, AsyncDisposable {
   readonly #options: SupervisorOptions;
   readonly #closing = new AbortController();
+  /** Aborted when it is disposed of. */
+  readonly closing: AbortSignal = this.#closing.signal;
   /** The model in its process, or its load; undefined when it could not be loaded or was given up. */
   #current: Promise<ModelProcess> | undefined;
   /** Of the last load: what is heard of an earlier process has no effect. */
@@ -67,12 +69,7 @@ export class Supervisor implements ModelSupervision, AsyncDisposable {
   constructor(options: SupervisorOptions) {
     this.#options = options;
     // Each generation that waits adds a listener; Node warns of a leak above ten.
-    setMaxListeners(0, this.#closing.signal);
-  }
-
-  /** Aborted when it is disposed of. */
-  get closing(): AbortSignal {
-    return this.#closing.signal;
+    setMaxListeners(0, this.closing);
   }
 
   get fault(): Fault | undefined {
@@ -152,7 +149,7 @@ export class Supervisor implements ModelSupervision, AsyncDisposable {
   async #load({ signal, onProgress }: LoadCallbacks): Promise<ModelProcess> {
     const { file, options, takeProcess, resizing } = this.#options;
     const loadNumber = ++this.#loadNumber;
-    using abort = new EitherSignal([signal, this.#closing.signal]);
+    using abort = new EitherSignal([signal, this.closing]);
     if (abort.signal.aborted) throw cancelledFault(file);
     const process = takeProcess();
     process.listen({
@@ -189,13 +186,13 @@ export class Supervisor implements ModelSupervision, AsyncDisposable {
     const { backend, slots, memory } = this.#latestStats;
     this.#latestStats = { ...noStats, backend, slots, memory };
     onCrash({ file, end, count });
-    if (this.#wasLoaded && !this.#closing.signal.aborted && !this.fault)
+    if (this.#wasLoaded && !this.closing.aborted && !this.fault)
       this.#track(this.#restart(count)).catch(() => undefined);
   }
 
   async #restart(count: number): Promise<ModelProcess> {
     if (count > 1) {
-      await wait(firstBackoffMs * 2 ** (count - 2), undefined, { signal: this.#closing.signal });
+      await wait(firstBackoffMs * 2 ** (count - 2), undefined, { signal: this.closing });
     }
     return this.#load({});
   }

@@ -43,7 +43,8 @@ export class ClientConnection implements SessionConnection {
   readonly subprotocol: Subprotocol;
   readonly #socket: ClientSocket;
   readonly #codec: Codec<ClientFrame, ServerFrame>;
-  readonly #sendBuffer: SendBuffer;
+  /** Its unsent bytes and backpressure are for the metrics, too. */
+  readonly output: SendBuffer;
   readonly #coalesce: () => void;
   readonly #sessions: Sessions;
   readonly #ping: NodeJS.Timeout;
@@ -64,7 +65,7 @@ export class ClientConnection implements SessionConnection {
     const slowReader = new Fault('LIMIT_EXCEEDED', 'the client reads too slowly; read what is sent, or ask for less');
     this.#metrics = metrics;
     this.#metrics.add('turngraph_connections_total', { subprotocol });
-    this.#sendBuffer = createSendBuffer(
+    this.output = createSendBuffer(
       sendBuffer,
       () => this.#closeAfter(slowReader, closeCodes.slowReader),
       () => this.#metrics.add('turngraph_slow_reader_pauses_total', {}),
@@ -90,21 +91,16 @@ export class ClientConnection implements SessionConnection {
     this.write(encodeFrame(subprotocol, serverFrame(0, 0, 'sessionReady', ready)));
   }
 
-  /** Unsent bytes and backpressure, for the metrics. */
-  get output(): Pick<SendBuffer, 'unsent' | 'drained'> {
-    return this.#sendBuffer;
-  }
-
   /** Writes an encoded frame; does nothing when the socket is closed, or closes. */
   write(bytes: Uint8Array): void {
     if (this.#socket.readyState !== WebSocket.OPEN) return;
     this.#coalesce();
-    this.#socket.send(bytes, { binary: this.#codec.binary }, this.#sendBuffer.track(bytes.length));
+    this.#socket.send(bytes, { binary: this.#codec.binary }, this.output.track(bytes.length));
   }
 
   /** Undefined while the client reads fast enough; else a promise that resolves when it has caught up, or has left. */
   drained(): Promise<void> | undefined {
-    return this.#sendBuffer.drained();
+    return this.output.drained();
   }
 
   pause(): void {
@@ -131,7 +127,7 @@ export class ClientConnection implements SessionConnection {
   /** Ends the session, cancelling its turns, and then closes the socket. */
   async close(code: number, reason: string): Promise<void> {
     this.#closing = true;
-    this.#sendBuffer.end();
+    this.output.end();
     await this.#sessions.end(this.#session, { reason });
     this.#close(code, reason);
   }
@@ -178,7 +174,7 @@ export class ClientConnection implements SessionConnection {
   // Turns that wait for this client go on: without a connection, or with another one.
   #leave(closeCode: number): void {
     clearInterval(this.#ping);
-    this.#sendBuffer.end();
+    this.output.end();
     this.#sessions.detach(this.#session, this, closeCode);
   }
 

@@ -48,20 +48,17 @@ export class SequenceCache {
   readonly #parts: SequenceCacheParts;
   readonly #running = new Set<Promise<unknown>>();
   readonly #closing = new AbortController();
+  /** Aborted when the sequence is disposed of. */
+  readonly closing: AbortSignal = this.#closing.signal;
 
   constructor(owner: SlotOwner, parts: SequenceCacheParts) {
     this.#owner = owner;
     this.#parts = parts;
   }
 
-  /** Aborted when the sequence is disposed of. */
-  get closing(): AbortSignal {
-    return this.#closing.signal;
-  }
-
   /** Whether a run with this signal is to end. */
   shouldStop(signal: AbortSignal): () => boolean {
-    return () => signal.aborted || this.#closing.signal.aborted;
+    return () => signal.aborted || this.closing.aborted;
   }
 
   /** Runs work with a slot; without one during backpressure and pauses. @returns undefined: a wait was aborted. */
