@@ -51,14 +51,12 @@ function describeSyntaxError(path: string, text: string): string | undefined {
   return duplicate && `${path}:${duplicate.place}: the key "${duplicate.name}" occurs twice in one object`;
 }
 
-export interface FoundGraph {
-  readonly path: string;
-  /** Whether it was named as clients name it: by its name in the graphs folder. */
-  readonly isName: boolean;
-}
-
-/** A file, else a name in the graphs folder. @param folder of relative paths. @throws Fault with what was sought. */
-export async function findGraph(nameOrPath: string, graphs: string, folder = ''): Promise<FoundGraph> {
+/**
+ * A file, else a name in the graphs folder: `isName`, as clients name it.
+ * @param folder of relative paths.
+ * @throws Fault with what was sought.
+ */
+export async function findGraph(nameOrPath: string, graphs: string, folder = '') {
   const path = folder === '' || isAbsolute(nameOrPath) ? nameOrPath : join(folder, nameOrPath);
   const kind = kindOf(path);
   if (kind === 'file') return { path, isName: false };
@@ -76,7 +74,7 @@ export async function findGraph(nameOrPath: string, graphs: string, folder = '')
 export const tryFindGraph = (
   nameOrPath: string,
   graphs: string,
-): Promise<Partial<FoundGraph> & { path: string; error?: string }> =>
+): Promise<{ path: string; isName?: boolean; error?: string }> =>
   findGraph(nameOrPath, graphs).catch((error: unknown) => ({ path: nameOrPath, error: describeError(error) }));
 
 /** Reads a file that has the form of a graph; its nodes are not checked. @throws Error with the place of each mistake. */

@@ -191,20 +191,15 @@ function describeModel({ entry: { name, variants } }: BundledModel): string {
 }
 
 /** A Node program that runs without other files. */
-export interface NodeBinary {
-  readonly path: string;
-  readonly platform: BundlePlatform;
-  /** Without "v": 24.11.1. */
-  readonly version: string;
-}
+type NodeBinary = Awaited<ReturnType<typeof readNodeBinary>>;
 
 const minMajor = 20;
 
 /**
- * Reads for which system a Node program is, and its version, without starting it.
+ * Reads for which system a Node program is, and its version without "v" (24.11.1), without starting it.
  * @throws Error that names the file, when it is no such program.
  */
-export async function readNodeBinary(path: string): Promise<NodeBinary> {
+export async function readNodeBinary(path: string) {
   const header = await readHeader(path).catch((error: unknown) => {
     throw new Error(`${path} cannot be read: ${describeFsError(error)}`, { cause: error });
   });

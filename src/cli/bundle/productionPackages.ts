@@ -21,13 +21,6 @@ export interface PlacedPackage extends NpmPackage {
   readonly path: string;
 }
 
-interface Manifest extends NpmPackage {
-  /** Names of the packages that it needs to run, sorted. */
-  readonly needs: readonly string[];
-  /** Names of those that it uses if they are there. */
-  readonly peers: readonly string[];
-}
-
 /**
  * The package in a folder and all that it needs to run, each with its place. Optional dependencies are left out: they are for
  * one system, or only make something faster.
@@ -74,7 +67,7 @@ function findVisible(placed: ReadonlyMap<string, NpmPackage>, dependent: string,
 }
 
 /** Reads the package.json of a folder. @throws the system's error; SyntaxError. */
-async function readManifest(folder: string): Promise<Manifest> {
+async function readManifest(folder: string) {
   const json: unknown = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
   const fields = isObject(json) ? json : {};
   const namesIn = (field: string): readonly string[] => Object.keys(Object(fields[field]) as object).toSorted();
@@ -86,7 +79,9 @@ async function readManifest(folder: string): Promise<Manifest> {
     license: textOf(fields['license'], 'type'),
     author: textOf(fields['author'], 'name'),
     folder: await realpath(folder),
+    /** Names of the packages that it needs to run, sorted. */
     needs: namesIn('dependencies').filter((name) => !optional.has(name)),
+    /** Names of those that it uses if they are there. */
     peers: namesIn('peerDependencies').filter((name) => peerSettings[name]?.optional !== true),
   };
 }

@@ -26,7 +26,7 @@ import { withMembers } from '../../base/withMembers.ts';
 import { isStated } from '../../graph/compile/analysis.ts';
 import { checkDocument } from '../../graph/compile/compile.ts';
 import type { GraphDocument } from '../../graph/compile/document.ts';
-import { type ModelNames, modelNamesIn } from '../../graph/compile/modelNames.ts';
+import { modelNamesIn } from '../../graph/compile/modelNames.ts';
 import type { Node, NodeContext } from '../../graph/compile/node.ts';
 import type { NodeParams, RegisteredType, Registry } from '../../graph/compile/registry.ts';
 
@@ -171,19 +171,7 @@ interface PromptOptions {
   readonly guideline: readonly string[];
 }
 
-interface PromptGraph {
-  readonly graph: GraphDocument;
-  /** The nodes that run, in their order. */
-  readonly running: readonly string[];
-  /** The model that the node uses, or a list; "" = none is named. */
-  readonly modelNames: ModelNames;
-  /** The node that selects tools before it; undefined: none does. */
-  readonly selector: string | undefined;
-  /** Whether the node offers only selected tools. */
-  readonly needsSelection: boolean;
-  /** The nodes before it that find knowledge for it with a model: they do not run. */
-  readonly withModel: readonly string[];
-}
+type PromptGraph = ReturnType<typeof promptGraph>;
 
 type GraphNode = GraphDocument['nodes'][string];
 type Params = Readonly<Record<string, unknown>>;
@@ -193,7 +181,7 @@ type Params = Readonly<Record<string, unknown>>;
  * before it where its prompt needs a selection. The others only declare their names.
  * @throws UsageError for a node or a guideline that is not there.
  */
-function promptGraph(graph: GraphDocument, options: PromptOptions, registry: Registry): PromptGraph {
+function promptGraph(graph: GraphDocument, options: PromptOptions, registry: Registry) {
   const { node: name, format, model, guideline } = options;
   const node = Object.hasOwn(graph.nodes, name) ? graph.nodes[name] : undefined;
   if (!node) throw new UsageError(`the graph has no node "${name}"${didYouMean(name, Object.keys(graph.nodes))}`);
@@ -228,10 +216,15 @@ function promptGraph(graph: GraphDocument, options: PromptOptions, registry: Reg
     [other, { ...given, exits: { [onlyExit]: running[running.indexOf(other) + 1] ?? '' } }] as const;
   return {
     graph: { ...graph, start_node: running[0] ?? name, nodes: Object.fromEntries(kept.map(leadOn)) },
+    /** The nodes that run, in their order. */
     running,
+    /** The model that the node uses, or a list; "" = none is named. */
     modelNames: model ?? (modelNamesIn(own['model_name']) || graph.default_model_name),
+    /** The node that selects tools before it; undefined: none does. */
     selector,
+    /** Whether the node offers only selected tools. */
     needsSelection,
+    /** The nodes before it that find knowledge for it with a model: they do not run. */
     withModel: finders.filter(needsModel),
   };
 }
