@@ -10,14 +10,10 @@ import {
 import type { ModelChoice } from '../protocol/frames.gen.ts';
 import type { TargetMachine } from '../inference/models/suggestions/suggestModels.ts';
 
-interface ModelChooserOptions extends ModelFactSources {
-  readonly readMachine: () => Promise<TargetMachine>;
-}
-
 export type ModelChooser = ReturnType<typeof modelChooser>;
 
 /** Chooses models from lists of names, and remembers why. */
-export function modelChooser({ readMachine, ...sources }: ModelChooserOptions) {
+export function modelChooser(sources: ModelFactSources, readMachine: () => Promise<TargetMachine>) {
   const judgements = new Map<string, string>();
   return {
     speeds: sources.speeds,

@@ -153,7 +153,7 @@ async function createContext(
     log,
     metrics,
     downloads,
-    chooser: modelChooser({ downloads, speeds, readMachine }),
+    chooser: modelChooser({ downloads, speeds }, readMachine),
     readMachine,
   };
 }

@@ -2,15 +2,10 @@ import type { Message, Prompt, ToolBlock } from '../../chat/dialog.ts';
 import type { Model } from '../../inference/contract/engine.ts';
 import { type DialogWindow, type PromptInputs, TokenBudget } from './tokenBudget.ts';
 
-/** A prompt, and the part of the dialog that it has. */
-export interface Projected extends DialogWindow {
-  readonly prompt: Prompt;
-}
-
 /** Turns the dialog into the prompt of one node; it remembers where it last truncated the dialog. */
 export interface Projection {
-  /** @throws Fault PROMPT_TOO_LARGE when the part that is never dropped does not fit. */
-  project(inputs: PromptInputs): Promise<Projected>;
+  /** A prompt, and the part of the dialog that it has. @throws Fault PROMPT_TOO_LARGE for what is never dropped. */
+  project(inputs: PromptInputs): Promise<DialogWindow & { readonly prompt: Prompt }>;
 }
 
 /** The projection of a node without tools: the dialog as chat messages. */

@@ -119,19 +119,16 @@ export function contextEstimates(
   };
 }
 
-/** The context that a load asks for, and estimates of such contexts. */
-export interface ContextPlan extends ContextSettings {
-  readonly estimate: EstimateContext;
-  /** Warnings for the user. */
-  readonly notes: readonly string[];
-}
-
-/** Plans a context that no limit makes smaller. @param trained the size that the model was trained with. */
+/**
+ * Plans the context that a load asks for, and that no limit makes smaller.
+ * @param trained the size that the model was trained with.
+ * @returns also estimates of such contexts, and warnings for the user.
+ */
 export function planContext(
   insights: GgufInsights,
   { trained, gpuLayers }: { readonly trained: number; readonly gpuLayers: number },
   options: LoadOptions,
-): ContextPlan {
+) {
   const { purpose, kvCacheType, contextSize: requested } = options;
   const plan =
     purpose === 'embedding'
@@ -163,7 +160,7 @@ export const contextMemoryOf = async ({ weights, loaded }: LoadedWeights): Promi
 export async function fitLoadedContext(
   { weights, weightMemory }: LoadedWeights,
   options: LoadOptions,
-): Promise<FittedContext & Pick<ContextPlan, 'notes'>> {
+): Promise<FittedContext & { readonly notes: readonly string[] }> {
   const { fileInsights, gpuLayers, llama, trainContextSize: trained } = weights;
   const { estimate, notes, ...wanted } = planContext(fileInsights, { trained, gpuLayers }, options);
   const within = subtractMemory(options.within ?? unlimitedMemory, weightMemory);

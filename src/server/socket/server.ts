@@ -7,7 +7,6 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { closeCodes } from '../../protocol/closeCodes.ts';
 import type { ServerOptions } from '../config.ts';
 import { Fault } from '../../protocol/fault.ts';
-import type { OpenAiApi } from '../openai/api.ts';
 import type { ServerContext } from '../session/session.ts';
 import { RequestQueues } from '../session/requestQueue.ts';
 import { Sessions } from '../session/sessions.ts';
@@ -36,13 +35,7 @@ export interface ListenSettings {
   readonly graceMs?: number;
 }
 
-interface ServerParts {
-  readonly context: ServerContext;
-  readonly acceptor: Acceptor;
-  readonly sessions: Sessions;
-  readonly requestQueues: RequestQueues;
-  readonly api: OpenAiApi | undefined;
-}
+type ServerParts = Awaited<ReturnType<typeof createParts>>;
 
 /** Accepts WebSockets on "/", and HTTP. @throws Fault UNAUTHORIZED: no loopback, no token; Error: port taken. */
 export async function listen(
@@ -96,7 +89,7 @@ async function createParts(
   context: ServerContext,
   options: ServerOptions,
   { sendBuffer, logRejection }: Pick<AcceptorParts, 'sendBuffer' | 'logRejection'>,
-): Promise<ServerParts> {
+) {
   const { maxQueuedBytes: connectionBytes, maxTotalQueuedBytes: totalBytes } = options;
   const requestQueues = new RequestQueues({ connectionBytes, totalBytes });
   // A log of its own: one client with many wrong requests must not suppress the lines about others.

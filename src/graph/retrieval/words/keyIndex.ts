@@ -7,14 +7,6 @@ import { functionWords } from './functionWords.ts';
 import { foldKey, keyWordsOf, splitPieces } from './splitWords.ts';
 import { commonPart, isForm, isGerman } from './wordForms.ts';
 
-/** What the keys of a storage say about a query. */
-export interface KeyMatches {
-  /** The entries that have a key in it, and whose secondary keys let them come. */
-  readonly found: ReadonlySet<number>;
-  /** The entries that have a key in it, and whose secondary keys do not. */
-  readonly refused: ReadonlySet<number>;
-}
-
 /** Max words of a key, and characters of one with symbols, that are compared. */
 const maxKeyWords = 16;
 const maxSymbolKeyLength = 128;
@@ -139,6 +131,7 @@ export class KeyIndex {
    * @param messages the newest first.
    * @param depth of so many an entry is searched for, unless its rules say so.
    * @param positions the indexes of the entries with keys that are searched.
+   * @returns the entries that have a key in it: those whose secondary keys let them come, and the others.
    * @throws Fault LIMIT_EXCEEDED for regular expressions that are too large together; the signal's reason.
    */
   async find(
@@ -146,7 +139,7 @@ export class KeyIndex {
     depth: number,
     positions: ReadonlyMap<KnowledgeEntry, number>,
     signal: AbortSignal | undefined,
-  ): Promise<KeyMatches> {
+  ): Promise<Readonly<Record<'found' | 'refused', ReadonlySet<number>>>> {
     const found = new Map<KnowledgeEntry, LoreRules>();
     // What is found of the secondary keys of an entry, and of the parts of a key.
     const parts = new Map<unknown, Set<unknown>>();

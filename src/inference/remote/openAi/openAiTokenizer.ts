@@ -151,22 +151,13 @@ function plainTokens(text: string): readonly Token[] {
   return tokens;
 }
 
-interface ControlStrings {
-  readonly strings: readonly string[];
-  /** Whether there are no others. */
-  readonly areAll: boolean;
-  /** "" = not known. */
-  readonly bos: string;
-  /** "" = not known. */
-  readonly eos: string;
-}
+type ControlStrings = Awaited<ReturnType<typeof readControlStrings>>;
 
-/** The control strings of a server's model: as vLLM tells them (/tokenizer_info), else those in its template. */
-export async function readControlStrings(
-  json: ServerJson,
-  template: string,
-  signal: AbortSignal,
-): Promise<ControlStrings> {
+/**
+ * The control strings of a server's model: as vLLM tells them (/tokenizer_info), else those in its template.
+ * @returns `areAll`: whether there are no others; `bos` and `eos`: "" = not known.
+ */
+export async function readControlStrings(json: ServerJson, template: string, signal: AbortSignal) {
   const info = await optional(json.get('/tokenizer_info', signal));
   const added = info['added_tokens_decoder'];
   const entries = isObject(added) ? Object.values(added) : [];
