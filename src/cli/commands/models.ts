@@ -10,7 +10,7 @@ import { requireEntry, openCatalogue } from '../catalogue.ts';
 import { printLine, alignColumns, printComplete } from '../output/terminalText.ts';
 import { isRemote } from '../../inference/models/catalogue/remoteEntry.ts';
 import type { Suggestion, TargetMachine } from '../../inference/models/suggestions/suggestModels.ts';
-import { suggestModels } from '../../inference/models/suggestions/suggestModels.ts';
+import { showRate, suggestModels } from '../../inference/models/suggestions/suggestModels.ts';
 import type { Downloads } from '../../inference/download/downloads.ts';
 import type { DownloadProgress } from '../../inference/download/progress.ts';
 import type { DownloadReport } from '../../inference/download/sharedDownload.ts';
@@ -302,7 +302,7 @@ const showBytes = ({ value, basis }: Suggestion['slotBytes']): string => qualifi
 
 function showSpeed({ tokensPerSecond: rate, isMeasured }: Suggestion): string {
   if (rate === undefined) return 'unknown';
-  const shown = `${Number(rate.toPrecision(2))} tokens/s`;
+  const shown = `${showRate(rate)} tokens/s`;
   return isMeasured ? `${shown}, measured` : `about ${shown}`;
 }
 

@@ -113,11 +113,8 @@ export class GrowingStorage implements StringStorage {
 
 const noKnowledge: Knowledge = { entries: [], fields: undefined, embeddingModel: undefined, bytes: 0 };
 
-const sumBytes = (entries: readonly KnowledgeEntry[]): number => {
-  let bytes = 0;
-  for (const { id, text, ...rest } of entries) bytes += sizeOf([id, text, JSON.stringify(rest)]);
-  return bytes;
-};
+const sumBytes = (entries: readonly KnowledgeEntry[]): number =>
+  entries.reduce((sum, { id, text, ...rest }) => sum + sizeOf([id, text, JSON.stringify(rest)]), 0);
 
 /** A storage with entries that a client has sent. */
 export const createGrowing = (entries: readonly KnowledgeEntry[], write?: WriteChange): GrowingStorage =>

@@ -205,8 +205,6 @@ export class Downloads implements AsyncDisposable {
   }
 }
 
-// One for all would gather the listeners of all.
-
 /** The files of a catalogue entry as a text: entries with different names may have the same files. */
 export const filesKey = ({ file, variants: [variant] }: ModelSource): string =>
   JSON.stringify([file, variant?.huggingface_repo, variant?.revision, variant?.files, variant?.lora]);

@@ -1,7 +1,8 @@
 import { basename } from 'node:path';
 import type { MeasuredMachine } from '../../inference/models/suggestions/machine.ts';
 import type { ModelFacts } from '../../inference/models/suggestions/modelFacts.ts';
-import { type ModelWish, type Suggestion, suggestModels } from '../../inference/models/suggestions/suggestModels.ts';
+import type { ModelWish, Suggestion } from '../../inference/models/suggestions/suggestModels.ts';
+import { showRate, suggestModels } from '../../inference/models/suggestions/suggestModels.ts';
 import { isLanguage } from '../../inference/models/catalogue/parseEntry.ts';
 import { type ModelPurpose, modelPurposes } from '../../inference/contract/model.ts';
 import { didYouMean } from '../../base/didYouMean.ts';
@@ -47,7 +48,7 @@ function modelFields(suggestion: Suggestion, { entry, status }: ModelFacts): Sug
     status,
     downloadBytes,
     memoryBytes: Math.round(neededBytes),
-    tokensPerSecond: Number(tokensPerSecond.toPrecision(2)),
+    tokensPerSecond: showRate(tokensPerSecond),
     why,
   };
 }

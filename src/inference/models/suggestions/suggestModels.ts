@@ -210,7 +210,8 @@ function findObstacle(
 /** Of codes for one language the same one: `deu` and `de` are `de`. */
 const shortCode = memoizedByKey(String, (code: string) => new Intl.Locale(code).language);
 
-const showRate = (rate: number): number => Number(rate.toPrecision(2));
+/** Tokens per second as people are told them: in two digits. */
+export const showRate = (rate: number): number => Number(rate.toPrecision(2));
 
 /** What was measured, as the beginning of a sentence. */
 export const describeRate = (rate: number): string => `${showRate(rate)} tokens per second were measured`;
