@@ -52,10 +52,7 @@ function readRequired(list: string | undefined): readonly AuditProperty[] {
   );
 }
 
-async function auditChecked(
-  { document, storageRoot }: CheckedGraph,
-  registry: Registry,
-): Promise<{ readonly audit: GraphAudit; readonly description: string }> {
+async function auditChecked({ document, storageRoot }: CheckedGraph, registry: Registry) {
   const reading = createReader(graphSchema)(document);
   if (!reading.ok) throw new TypeError('a graph without faults has the form of a graph');
   const storages = openStorages(storageRoot);

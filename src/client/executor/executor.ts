@@ -67,10 +67,7 @@ export function executor(tools: unknown, options: ExecutorOptions = {}): ToolExe
 export type AgentTools = ToolExecutor | readonly (DefinedTool | DeclaredTool)[];
 
 /** What `createAgent` declares to the graph, and what runs the calls. @throws Fault MALFORMED_MESSAGE */
-export function readAgentTools(tools: AgentTools): {
-  readonly declarations: readonly DeclaredTool[];
-  readonly executor: ToolExecutor | undefined;
-} {
+export function readAgentTools(tools: AgentTools) {
   if ('begin' in tools) return { declarations: tools.declarations, executor: tools };
   const list = readDefined(tools, 'createAgent.tools');
   const defined = list.filter(isDefined);

@@ -253,11 +253,7 @@ export function reasoningBudget(replyMarks: ReplyMarks, prefix: string, maxToken
  * @param matcher the position in the grammar after `ownText`.
  * @returns `ownText` with the forced text after it, and the position in the grammar after both.
  */
-async function forceText(
-  ownText: string,
-  matcher: GrammarMatcher,
-  prompts: PromptTokenizer,
-): Promise<{ readonly text: string; readonly tokens: readonly Token[]; readonly matcher: GrammarMatcher }> {
+async function forceText(ownText: string, matcher: GrammarMatcher, prompts: PromptTokenizer) {
   const { texts, matcher: after } = matcher.forcedText();
   const controlOf = ({ text, control }: TextRule): Token | undefined =>
     control ? prompts.vocabulary.controlToken(text) : undefined;

@@ -79,10 +79,7 @@ export async function downloadModel(model: ModelDownload): Promise<number> {
   return totalDone();
 }
 
-async function resolveFiles(model: ModelDownload): Promise<{
-  readonly presentBytes: number;
-  readonly missing: readonly MissingFile[];
-}> {
+async function resolveFiles(model: ModelDownload) {
   let presentBytes = 0;
   let localFiles: Promise<readonly LocalFile[]> | undefined;
   const missing: MissingFile[] = [];

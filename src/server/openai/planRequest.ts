@@ -119,11 +119,7 @@ function assertOwnFields(request: CompletionRequest): void {
 }
 
 /** The first ToolCall node that declares the tools of the last calls; undefined: the request has no results. */
-function findCallingNode(
-  parts: readonly ConversationPart[],
-  graph: unknown,
-  registry: Registry,
-): { readonly name: string; readonly model: ModelNames; readonly format: string } | undefined {
+function findCallingNode(parts: readonly ConversationPart[], graph: unknown, registry: Registry) {
   const last = parts.at(-1);
   if (!last) return undefined;
   if (last.kind === 'text') throw invalidField('messages', 'ends with neither a message of the user nor results');

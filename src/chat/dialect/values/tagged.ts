@@ -78,11 +78,7 @@ function readBracketed(
 }
 
 /** The mark before a value, of a string or of another value: the longer one of those that stand there. */
-function findOpen(
-  content: string,
-  start: number,
-  { string, other }: ParameterLayout,
-): { readonly marks: MarkPair; readonly end: number } | undefined {
+function findOpen(content: string, start: number, { string, other }: ParameterLayout) {
   const stringEnd = matchMarkAfterSpace(string.open, content, start);
   const otherEnd = matchMarkAfterSpace(other.open, content, start);
   if (otherEnd !== undefined && otherEnd > (stringEnd ?? 0)) return { marks: other, end: otherEnd };

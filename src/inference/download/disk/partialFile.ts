@@ -232,11 +232,7 @@ export class PartialFile implements AsyncDisposable {
 export const badPath = (target: string): string => `${target}.bad`;
 
 // The bytes after the flushed ones need no hash of their own in the same boot: appending leaves no hole when a process is killed.
-async function readTrustedPrefix(
-  partialFile: FileHandle,
-  resumeInfo: ResumeInfo,
-  signal: AbortSignal,
-): Promise<{ readonly bytes: number; readonly hash: Hash } | undefined> {
+async function readTrustedPrefix(partialFile: FileHandle, resumeInfo: ResumeInfo, signal: AbortSignal) {
   const { bytes: wholeBytes, flushed, digest } = resumeInfo;
   const { size } = await partialFile.stat();
   if (size < flushed || (wholeBytes > 0 && size > wholeBytes)) return undefined;
