@@ -34,15 +34,10 @@ export interface ReplayDifference {
   readonly diff: readonly DiffLine[];
 }
 
-export interface SavedRecording {
-  readonly path: string;
-  readonly entries: number;
-  readonly cases: readonly CaseResult[];
-  readonly differences: readonly ReplayDifference[];
-}
+export type SavedRecording = Awaited<ReturnType<typeof recordFile>>;
 
 /** Records a model's answers as a mock script, then runs it. @throws CasesFileError, and writes nothing then. */
-export async function recordFile(path: string, session: CaseSession, options: RecordOptions): Promise<SavedRecording> {
+export async function recordFile(path: string, session: CaseSession, options: RecordOptions) {
   const file = await readCasesFile(path, session.settings.graphs);
   const out = options.out ?? file.recording;
   if (!existsSync(dirname(out)))

@@ -2,7 +2,7 @@ import { describeError, Fault } from '../../protocol/fault.ts';
 import type { RemoteModel } from '../contract/model.ts';
 import { HttpConnection, defaultTimeouts } from './connection/httpConnection.ts';
 import type { Environment } from '../../base/httpRoute.ts';
-import type { InferenceServer, ServerProps } from './inferenceServer.ts';
+import type { InferenceServer } from './inferenceServer.ts';
 import { llamaServer } from './llamaServer/llamaServer.ts';
 import { openAiServer } from './openAi/openAiServer.ts';
 import { readTextFile } from '../../base/filesystem.ts';
@@ -36,14 +36,7 @@ export async function readTemplate({ templateFile: file }: RemoteModel): Promise
 }
 
 /** What an inference server says of itself; with a problem, nothing else is known. */
-export interface EndpointReport extends Pick<
-  ServerProps,
-  'model' | 'build' | 'contextSize' | 'slots' | 'limits' | 'notes'
-> {
-  readonly url: string;
-  /** Why it cannot be used; undefined: it answers. */
-  readonly problem: string | undefined;
-}
+export type EndpointReport = Awaited<ReturnType<typeof checkEndpoint>>;
 
 const nothingKnown = { model: '', build: '', contextSize: 0, slots: 0, limits: {}, notes: [] };
 
@@ -51,7 +44,7 @@ const nothingKnown = { model: '', build: '', contextSize: 0, slots: 0, limits: {
 export const checkEndpoints = (remote: RemoteModel, signal: AbortSignal): Promise<readonly EndpointReport[]> =>
   Promise.all(remote.baseUrls.map((url) => checkEndpoint(url, remote, signal)));
 
-async function checkEndpoint(url: string, remote: RemoteModel, signal: AbortSignal): Promise<EndpointReport> {
+async function checkEndpoint(url: string, remote: RemoteModel, signal: AbortSignal) {
   try {
     using connection = new HttpConnection(url, readApiKey(remote, process.env), defaultTimeouts, process.env);
     const server = serverApis[remote.api](connection, remote.model, await readTemplate(remote));
