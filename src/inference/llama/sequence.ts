@@ -16,7 +16,7 @@ import type {
 } from '../contract/engine.ts';
 import { TokenThrottle } from '../contract/pace.ts';
 import { Sampler, type SamplerModel } from './sampling/sampler.ts';
-import { DrawSeeds } from './sampling/drawSeeds.ts';
+import { drawSeeds } from './sampling/drawSeeds.ts';
 import { dropCheckpoint, takeCheckpoint } from './kvCache/checkpoints.ts';
 import { cachedPrefixLength, isRecurrent } from './kvCache/prefixReuse.ts';
 import { SequenceCache, type SequenceCacheParts } from './kvCache/sequenceCache.ts';
@@ -60,7 +60,7 @@ export class LlamaSequence implements Sequence {
       const sampler = new Sampler(this.#parts, options, start);
       const context = [...tokens, ...(await sampler.begin())];
       const boundaries = await this.#boundaries(prompt, rendered, tokens);
-      const seeds = new DrawSeeds(sampling.seed);
+      const applySeeds = drawSeeds(sampling.seed);
       const throttle = new TokenThrottle(pace, sampling.max_tokens_per_second);
       const schedule = { ...options, throttle, spare: Math.min(sampling.max_tokens, maxSpare) };
       const promptLength = context.length;
@@ -75,7 +75,7 @@ export class LlamaSequence implements Sequence {
           run,
           context,
           sampler,
-          seeds,
+          applySeeds,
           throttle,
           deferredQueue: this.#parts.deferredQueue,
           shouldStop: this.#cache.shouldStop(signal),

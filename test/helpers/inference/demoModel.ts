@@ -12,7 +12,7 @@ import {
 import { commonPrefixLength } from '../../../src/base/commonPrefix.ts';
 import { type SamplingParams, defaultSampling } from '../../../src/inference/contract/samplingParams.ts';
 import { hookBatches } from '../../../src/inference/llama/nativePatches.ts';
-import { DrawSeeds } from '../../../src/inference/llama/sampling/drawSeeds.ts';
+import { drawSeeds } from '../../../src/inference/llama/sampling/drawSeeds.ts';
 import { watchCandidates } from '../../../src/inference/llama/sampling/candidates.ts';
 import { samplingOptions } from '../../../src/inference/llama/sampling/samplingOptions.ts';
 import { createTokenBiases } from '../../../src/inference/llama/sampling/samplingOptions.ts';
@@ -115,7 +115,7 @@ export class DemoSlot {
     };
     const state = grammar === undefined ? undefined : await this.#model.grammar(grammar);
     const stopCandidates = watchCandidates(this.#sequence, this);
-    const stop = new DrawSeeds(sampling.seed).applyTo(this.#sequence);
+    const stop = drawSeeds(sampling.seed)(this.#sequence);
     try {
       const tokens = this.#sequence.evaluate(prompt.slice(reused), {
         ...samplingOptions(sampling, context, model, biases),

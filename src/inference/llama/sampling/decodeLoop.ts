@@ -4,7 +4,7 @@ import type { DeferredQueue } from '../batching/batchScheduler.ts';
 import type { TokenThrottle } from '../../contract/pace.ts';
 import type { SlotRun } from '../kvCache/slotRun.ts';
 import type { Tokenizer } from '../../decoding/tokenizer.ts';
-import type { DrawSeeds } from './drawSeeds.ts';
+import type { drawSeeds } from './drawSeeds.ts';
 import type { Sampler } from './sampler.ts';
 import { createTokenBiases, samplingOptions } from './samplingOptions.ts';
 import { commonPrefixLength } from '../../../base/commonPrefix.ts';
@@ -18,7 +18,7 @@ export interface DecodeLoopOptions extends Pick<GenerateOptions, 'sampling' | 'b
   /** All tokens so far, prompt first; generated ones are appended. */
   readonly context: Token[];
   readonly sampler: Sampler;
-  readonly seeds: DrawSeeds;
+  readonly applySeeds: ReturnType<typeof drawSeeds>;
   /** Counts the tokens. */
   readonly throttle: TokenThrottle;
   readonly deferredQueue: DeferredQueue;
@@ -55,7 +55,7 @@ export async function decode(options: DecodeLoopOptions): Promise<FinishReason |
     yieldEogToken: true,
     evaluationPriority: run.evaluationPriority,
   });
-  const stopSeeds = options.seeds.applyTo(cache);
+  const stopSeeds = options.applySeeds(cache);
   const stopSpeculation = speculation?.apply();
   // Outside of a speculation, which draws several times from a batch.
   const stopWatching = sampler.choices && watchCandidates(cache, sampler);

@@ -8,27 +8,18 @@ const maxSeed = 0xffffffff;
 /**
  * The seeds of the draws of one generation, one for each token. The library's random numbers go on only as long as one
  * evaluation does, and a generation that is paused has several. With a seed for each draw its text does not depend on pauses.
+ * @param given 0 = random.
+ * @returns what draws with these seeds in a cache until the returned function is called. @throws Error when this release cannot.
  */
-export class DrawSeeds {
-  readonly #seed: number;
-  #draws = 0;
-
-  /** @param seed 0 = random. */
-  constructor(seed: number) {
-    this.#seed = seed === 0 ? randomInt(1, maxSeed) : seed;
-  }
-
-  next(): number {
-    return mixBits((this.#seed + Math.imul(++this.#draws, 0x9e3779b9)) >>> 0) % maxSeed;
-  }
-
-  /** Draws with these seeds until the returned function is called. @throws Error when this release cannot. */
-  applyTo(cache: LlamaContextSequence): () => void {
-    return patchMethod<(options: unknown) => object>(cache, '_resolveSamplerConfig', (resolve) => (options) => ({
+export function drawSeeds(given: number): (cache: LlamaContextSequence) => () => void {
+  const first = given === 0 ? randomInt(1, maxSeed) : given;
+  let draws = 0;
+  const next = (): number => mixBits((first + Math.imul(++draws, 0x9e3779b9)) >>> 0) % maxSeed;
+  return (cache) =>
+    patchMethod<(options: unknown) => object>(cache, '_resolveSamplerConfig', (resolve) => (options) => ({
       ...resolve(options),
-      seed: this.next(),
+      seed: next(),
     }));
-  }
 }
 
 /** Spreads similar numbers of 32 bits over all numbers of 32 bits (the finalizer of MurmurHash3). */

@@ -5,7 +5,7 @@ import type { Tokenizer } from '../../decoding/tokenizer.ts';
 import { dryPenalties, findBreakers } from './dryPenalty.ts';
 
 /**
- * Sampling parameters as options of node-llama-cpp. The seed is none of them: see `DrawSeeds`.
+ * Sampling parameters as options of node-llama-cpp. The seed is none of them: see `drawSeeds`.
  * @param context all tokens so far, prompt first; generated ones are appended.
  */
 export function samplingOptions(
