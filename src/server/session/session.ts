@@ -6,7 +6,7 @@ import type { ModelChooser } from '../modelChooser.ts';
 import type { Downloads } from '../../inference/download/downloads.ts';
 import { Pace } from '../../inference/contract/pace.ts';
 import { Fault, malformed } from '../../protocol/fault.ts';
-import { FrameControl } from './frameControl.ts';
+import { frameControl } from './frameControl.ts';
 import type { GraphFolder } from '../../graph/compile/graphFolder.ts';
 import type { Registry } from '../../graph/compile/registry.ts';
 import type { Log } from '../../base/log.ts';
@@ -96,7 +96,7 @@ export class Session implements AsyncDisposable {
   /** Its searches without a graph. Those by vectors may wait long for the vectors. */
   readonly searches = { words: new SearchQueue(), vectors: new SearchQueue() };
   readonly pace = new Pace();
-  readonly frames = new FrameControl(this.pace);
+  readonly frames = frameControl(this.pace);
   readonly #emit: Reply | undefined;
   readonly #end = new AbortController();
   /** Aborted when the session ends. */

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Pace } from '../../../../src/inference/contract/pace.ts';
-import { FrameControl } from '../../../../src/server/session/frameControl.ts';
+import { frameControl } from '../../../../src/server/session/frameControl.ts';
 
 const targetMs = 16.7;
 const [late, inTime] = [25, 16];
@@ -11,7 +11,7 @@ afterEach(() => void vi.useRealTimers());
 /** A session whose game reports one frame time each second; returns the share after each report, 1 = no limit. */
 function openSession() {
   const pace = new Pace();
-  const control = new FrameControl(pace);
+  const control = frameControl(pace);
   const share = (): number => Number((pace.limits.maxShare || 1).toFixed(4));
   const play = (...frames: readonly number[]): readonly number[] =>
     frames.map((ms) => {
