@@ -22,6 +22,8 @@ export type SlotOwner = object;
  * 4. none, since all are busy: wait in a queue, by priority: see `SlotQueue`
  */
 export class SlotPool {
+  /** Calls a listener when a request begins to wait for a slot, until the returned function is called. */
+  readonly onWait: Subscribe;
   readonly #queue: SlotQueue<Slot>;
   readonly #releaseListeners = new Listeners();
   /** Calls a listener when a slot was released. */
@@ -38,6 +40,7 @@ export class SlotPool {
     this.#canCopy = canCopy;
     this.#context = context;
     this.#queue = new SlotQueue((request, rank) => this.#takeSlot(request, rank), now);
+    this.onWait = this.#queue.onWait;
     this.#slots = emptySlots(context);
   }
 
@@ -104,11 +107,6 @@ export class SlotPool {
   fail(fault: Fault): void {
     this.#fault = fault;
     this.#queue.fail(fault);
-  }
-
-  /** Calls a listener when a request begins to wait for a slot, until the returned function is called. */
-  get onWait(): Subscribe {
-    return this.#queue.onWait;
   }
 
   /** Whether a sequence without a slot waits for one, whose priority is above a rank. */

@@ -35,6 +35,7 @@ import {
  * | unloading | no            |       |      |        |           | disposed: absent; until then #unloadBarrier delays loading |
  */
 export class ModelPool implements AsyncDisposable {
+  readonly catalogue: Catalogue;
   readonly #engine: Engine;
   readonly #options: PoolOptions;
   readonly #loadedModels = new Map<string, LoadedModel>();
@@ -44,6 +45,7 @@ export class ModelPool implements AsyncDisposable {
   constructor(engine: Engine, options: PoolOptions) {
     this.#engine = engine;
     this.#options = options;
+    this.catalogue = options.catalogue;
     this.#findFiles = options.findFiles ?? findOwnFiles;
     options.budget?.addPool(() => idleModels(this.#loadedModels, (name, record) => this.#unload(name, record)));
   }
@@ -56,10 +58,6 @@ export class ModelPool implements AsyncDisposable {
   /** Names of the models that are loading. */
   get loading(): readonly string[] {
     return [...this.#loadedModels].filter(([, { model }]) => model === undefined).map(([name]) => name);
-  }
-
-  get catalogue(): Catalogue {
-    return this.#options.catalogue;
   }
 
   /** Entries of the catalogue, and those that models in memory were loaded with. */
@@ -143,10 +141,9 @@ export class ModelPool implements AsyncDisposable {
 
   /** Catalogue entry of a model. @throws Fault UNKNOWN_MODEL */
   entry(name: string): CatalogueEntry {
-    const { catalogue } = this.#options;
-    const entry = catalogue.models.get(name);
+    const entry = this.catalogue.models.get(name);
     if (entry) return entry;
-    throw new Fault('UNKNOWN_MODEL', unknownModel(name, catalogue));
+    throw new Fault('UNKNOWN_MODEL', unknownModel(name, this.catalogue));
   }
 
   // Files that are being deleted still exist, so wait for the deletion before looking for them, and look again after it.

@@ -102,6 +102,7 @@ interface EndpointOptions extends Pick<RemoteTimeouts, 'breakMs' | 'recheckMs'> 
  * | half open | `maxFailures`   | yes                      | a failure: open again; a success: closed       |
  */
 export class Endpoint {
+  readonly url: string;
   readonly server: InferenceServer;
   readonly slots: RemoteSlots;
   readonly #options: EndpointOptions;
@@ -115,16 +116,13 @@ export class Endpoint {
   problem = '';
 
   constructor(server: InferenceServer, slots: RemoteSlots, options: EndpointOptions) {
+    this.url = server.connection.url;
     this.server = server;
     this.slots = slots;
     this.#options = options;
     if (options.problem === undefined) return;
     this.#failures = maxFailures - 1;
     this.failed(options.problem);
-  }
-
-  get url(): string {
-    return this.server.connection.url;
   }
 
   /** What runs and waits there, for each of its slots. */
