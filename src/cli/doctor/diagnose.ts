@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises';
-import type { ModelDetails, EmbeddingPrefixes } from '../../inference/contract/model.ts';
+import type { ModelDetails } from '../../inference/contract/model.ts';
 import type { ModelStats } from '../../inference/contract/memory.ts';
 import type { Completion, Model } from '../../inference/contract/engine.ts';
 import type { SamplingParams } from '../../inference/contract/samplingParams.ts';
@@ -180,18 +180,7 @@ async function createStoryPrompt(model: Model, character: string, tokens: number
 }
 
 /** Report of `turngraph doctor` on an embedding model. */
-export interface EmbeddingDiagnosis extends Pick<Diagnosis, 'name' | 'files' | 'bytes' | 'notes' | 'entry'> {
-  /** The number of values of a vector. */
-  readonly dimensions: number;
-  /** Tokens that a text may have. */
-  readonly contextSize: number;
-  readonly prefixes: EmbeddingPrefixes;
-  readonly stats: Pick<ModelStats, 'backend' | 'gpuLayers' | 'prefillThreads' | 'memory'>;
-  readonly textsPerSecond: number;
-  readonly tokensPerSecond: number;
-  /** Cosine similarities of a sentence to one in other words, and to one about something else. */
-  readonly similarities: { readonly alike: number; readonly unlike: number };
-}
+export type EmbeddingDiagnosis = Awaited<ReturnType<typeof diagnoseEmbedding>>;
 
 const sentence = 'The ferry to the island leaves at dawn.';
 const alike = 'The boat to the isle goes early in the morning.';
@@ -203,11 +192,7 @@ const timedRuns = 5;
  * @param pool its catalogue has the model under the name of the target's entry.
  * @throws Fault MODEL_NOT_ON_DISK, MODEL_LOAD_FAILED
  */
-export async function diagnoseEmbedding(
-  pool: ModelPool,
-  target: DoctorTarget,
-  onStage: OnStage,
-): Promise<EmbeddingDiagnosis> {
+export async function diagnoseEmbedding(pool: ModelPool, target: DoctorTarget, onStage: OnStage) {
   const { entry, files } = target;
   await using lease = await load(pool, entry.name, onStage);
   const { model, prefixes } = lease;
@@ -227,12 +212,15 @@ export async function diagnoseEmbedding(
     name: entry.name,
     files,
     bytes: await totalSize(files),
+    /** The number of values of a vector. */
     dimensions: model.embedding.dimensions,
+    /** Tokens that a text may have. */
     contextSize: model.contextSize,
     prefixes,
     stats: { backend, gpuLayers, prefillThreads, memory },
     textsPerSecond: (timedRuns * texts.length) / seconds,
     tokensPerSecond: (timedRuns * sum(tokens)) / seconds,
+    /** Cosine similarities of a sentence to one in other words, and to one about something else. */
     similarities: { alike: near, unlike: far },
     notes: [...model.notes, ...adviseOnEmbedding(target, near, far)],
     entry: draftEntry(target, model.contextSize, { name: '', reason: '', isFound: false }),
