@@ -115,15 +115,10 @@ function proveNodesReachable(graph: AuditedGraph): PropertyVerdict {
   };
 }
 
-export interface NodeGuard {
-  readonly node: string;
-  readonly watch: WatchedText;
-}
-
 export interface GuardedNode {
   readonly node: string;
   /** The Guardrails that every path to the node passes; or else those of which every path passes one. */
-  readonly guards: readonly NodeGuard[];
+  readonly guards: readonly { readonly node: string; readonly watch: WatchedText }[];
   /** Whether every path passes all of these Guardrails, or only one of them. */
   readonly passes: 'all' | 'one';
 }
@@ -179,7 +174,7 @@ function guardFinder(graph: AuditedGraph): FindGuards {
 const lets = (node: AuditedNode, exit: string): boolean =>
   isGuarded(node, exit, 'message') || isGuarded(node, exit, 'answer');
 
-const toNodeGuard = ({ guard: { name, effects } }: { readonly guard: AuditedNode }): NodeGuard => ({
+const toNodeGuard = ({ guard: { name, effects } }: { readonly guard: AuditedNode }) => ({
   node: name,
   watch: effects.guards?.watch ?? 'message',
 });

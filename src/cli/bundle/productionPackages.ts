@@ -92,14 +92,8 @@ function textOf(value: unknown, member: string): string {
   return typeof text === 'string' ? text : '';
 }
 
-/** An npm package with the llama.cpp library of one system. */
-interface LibraryPackage extends PlacedPackage {
-  /** The release of llama.cpp in it; "" = it does not say. */
-  readonly release: string;
-}
-
 /**
- * Finds the llama.cpp library of a system.
+ * Finds the packages with the llama.cpp library of a system, and the release of llama.cpp in each; "" = it does not say.
  * @param folder in which npm installed it; "" = where the other packages are.
  * @throws Error with the npm command that gets it, where it is missing.
  */
@@ -108,7 +102,7 @@ export async function findLibraries(
   platform: BundlePlatform,
   gpu: BundleGpu,
   folder: string,
-): Promise<readonly LibraryPackage[]> {
+) {
   const user = packages.find(({ name }) => name === 'node-llama-cpp');
   if (!user) throw new Error('the npm package node-llama-cpp is not installed: run npm ci again');
   const names = libraryPackagesOf(platform, gpu);
