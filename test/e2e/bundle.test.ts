@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bundleCommand } from '../../src/cli/commands/bundle.ts';
 import { connect } from '../../src/client/index.ts';
-import { readFirstLine, untilExit, type CliResult } from '../cli/command.ts';
+import { readFirstLine, untilExit, useCommandHost, type CliResult } from '../cli/command.ts';
 import { blocksOf, textOf } from '../helpers/docPages.ts';
 import { readMachO } from '../helpers/machO.ts';
 import { isSkipped, macLibraries, macNodes } from '../helpers/requirements.mjs';
@@ -204,6 +204,7 @@ describe.skipIf(isSkipped('bundle'))('a server for a game', () => {
 
 /** What can be checked without a Mac. Nothing of the bundle is started. */
 describe.skipIf(isSkipped('macBundles'))('a bundle for macOS', () => {
+  const runInHost = useCommandHost();
   let folder = '';
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'turngraph-mac-'));
@@ -225,7 +226,7 @@ describe.skipIf(isSkipped('macBundles'))('a bundle for macOS', () => {
         '--graph',
         'lamp-switch',
       ];
-      await run(process.execPath, [repositoryPath('dist/cli/turngraph.js'), 'bundle', bundle, ...flags]);
+      expect(await runInHost(['bundle', bundle, ...flags])).toMatchObject({ code: 0, err: '' });
       const entries = await readdir(bundle, { recursive: true, withFileTypes: true });
       const files = entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
       const natives = files.filter((file) => /\.(?:node|dylib|so)$/.test(file));
