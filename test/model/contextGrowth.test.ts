@@ -42,7 +42,7 @@ async function withModel<T>(work: (model: Model) => Promise<T>, cache?: string) 
   return { result, sizes };
 }
 
-const sampling = { max_tokens: 40 };
+const sampling = { max_tokens: 16 };
 
 /** The answers of a conversation whose messages have so many sentences. What was in its slot is not evaluated again. */
 async function converse(model: Model, messages: readonly number[], name = 'the lamp'): Promise<readonly string[]> {
