@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { argumentsOf, readFirstLine, untilExit, useCommandHost } from '../cli/command.ts';
-import { openPage, useChromium, type WatchedPage } from '../helpers/chromium.ts';
+import { openPage, useChromium, viewports, type WatchedPage } from '../helpers/chromium.ts';
 import { blocksOf, textOf } from '../helpers/docPages.ts';
 import { checkRequirement, isSkipped } from '../helpers/requirements.mjs';
 import { scriptedEngine } from '../helpers/resultGraphs.ts';
@@ -150,6 +150,9 @@ describe.skipIf(isSkipped('tutorial'))('the tutorial, from the first block to th
     expect(await say('Good evening!')).toMatch(/\w/);
     expect(await say('Turn on the porch lamp, please.')).toContain('The porch lamp is on.');
     expect(await opened.page.locator('[data-lamp=porch].on').count()).toBe(1);
+    await opened.page.setViewportSize(viewports.phone);
+    expect(await opened.page.evaluate('document.documentElement.scrollWidth')).toBe(viewports.phone.width);
+    await opened.page.setViewportSize(viewports.desktop);
   });
 
   it('shows parts of its files as they are', async () => {
