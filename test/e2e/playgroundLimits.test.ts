@@ -162,9 +162,16 @@ describe.skipIf(isSkipped('playgroundLimits'))('what the playground may do', () 
     await look('form, call and timeline');
     await regionOf(page, 'Graph file').getByRole('tab', { name: 'Text' }).click();
     await page.getByRole('textbox', { name: 'Graph file text' }).waitFor();
+    const edge = (part: string, side: string): string =>
+      `document.querySelector('${part}').getBoundingClientRect().${side}`;
+    const isFree = `${edge('.inspector-find', 'bottom')} <= ${edge('.cm-editor', 'top')}`;
+    expect(await page.evaluate(isFree), 'the search covers no text').toBe(true);
     await regionOf(page, 'Turn').getByRole('tab', { name: 'Prompt' }).click();
     await look('text and prompt');
     await regionOf(page, 'Turn').getByRole('tab', { name: 'Parameters' }).click();
+    const cutNames = `[...document.querySelectorAll('.turn-field > label')]
+      .filter((label) => label.scrollWidth > label.clientWidth).map((label) => label.textContent)`;
+    expect(await page.evaluate(cutNames)).toEqual([]);
     await regionOf(page, 'Graph file')
       .getByRole('tab', { name: /^Faults/ })
       .click();

@@ -38,6 +38,7 @@ export function progressText({ progress }: { readonly progress?: ModelProgress |
 }
 
 const countText = (count: number): string => count.toLocaleString('en-US');
+const speedText = (speed: number): string => speed.toLocaleString('en-US', { maximumSignificantDigits: 3 });
 
 /** What the catalogue says of a model. */
 export function catalogueDetails(model: ModelInfo): readonly ModelDetail[] {
@@ -50,7 +51,7 @@ export function catalogueDetails(model: ModelInfo): readonly ModelDetail[] {
       value: (toolCallFormat || 'not known until it is loaded') + (toolCallFormatDetected ? ' (detected)' : ''),
     },
     ...(license === '' ? [] : [{ label: 'Licence', value: license }]),
-    ...(tokensPerSecond > 0 ? [{ label: 'Measured speed', value: `${countText(tokensPerSecond)} tokens/s` }] : []),
+    ...(tokensPerSecond > 0 ? [{ label: 'Measured speed', value: `${speedText(tokensPerSecond)} tokens/s` }] : []),
     ...(choice === '' ? [] : [{ label: 'In the last list', value: choice }]),
   ];
 }

@@ -61,6 +61,8 @@ describe('the texts of models on the page', () => {
       'Format of calls: chatml',
       'Licence: MIT',
     ]);
+    const measured = textsOf(catalogueDetails(model({ tokensPerSecond: 750.598 })));
+    expect(measured).toContain('Measured speed: 751 tokens/s');
     const unknown = model({ sizeBytes: 0, contextSize: 0, toolCallFormat: '', license: '' });
     expect(textsOf(catalogueDetails(unknown))).toEqual([
       'Size: not known',
