@@ -265,3 +265,7 @@ export function cacheTypeFault(type: KvCacheType, error: unknown): unknown {
     { cause: error },
   );
 }
+
+/** Whether the KV caches of a model cannot be cut back without checkpoints. */
+export const needsCheckpoints = ({ fileInsights: { isRecurrent, isHybrid, swaSize } }: Weights): boolean =>
+  isRecurrent || isHybrid || swaSize !== undefined;

@@ -4,6 +4,7 @@ import type { LoadOptions } from '../contract/engine.ts';
 import {
   type ContextSettings,
   contextShape,
+  needsCheckpoints,
   prefillChunkTokens,
   cacheTypeFault,
   cacheTypeOptions,
@@ -13,7 +14,6 @@ import { hookBatches, correctWindowStart } from './nativePatches.ts';
 import { ThreadCap, BatchThreads, decodeTuners, type ThreadTuners } from './threads/batchThreads.ts';
 import { BatchTimer } from './batching/batchTimer.ts';
 import { BatchSequences } from './batching/batchSequences.ts';
-import { needsCheckpoints } from './kvCache/checkpoints.ts';
 import type { ModelFile, ThreadTimingsCache } from './threads/threadTimingsCache.ts';
 import { fewestNearFastest, threadCandidates, type ThreadTimings, benchmarkThreads } from './threads/threadTuner.ts';
 import { PrefillTuner } from './threads/prefillTuner.ts';

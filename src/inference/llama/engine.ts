@@ -27,10 +27,11 @@ import {
   fitLoadedContext,
   freeBytes,
   type LoadedWeights,
+  needsCheckpoints,
   readMemoryUse,
   unlimitedMemory,
 } from './contextMemory.ts';
-import { needsCheckpoints, withCheckpoints } from './kvCache/checkpoints.ts';
+import { withCheckpoints } from './kvCache/checkpoints.ts';
 import { cardsOf } from './libraryFault.ts';
 import { loadEmbeddingModel } from './embedding/loadEmbeddingModel.ts';
 import { loraMemory, toLoraFault } from './loras.ts';

@@ -1,6 +1,7 @@
-import type { LlamaContext, LlamaContextSequence, LlamaModel as Weights } from 'node-llama-cpp';
+import type { LlamaContext, LlamaContextSequence } from 'node-llama-cpp';
 import { isObject } from '../../../base/jsonTypes.ts';
 import { type MemoryUse, type ModelMemory, noMemory, totalMemory } from '../../contract/memory.ts';
+import { needsCheckpoints } from '../contextMemory.ts';
 
 /**
  * Where a checkpoint is taken: before the answers that are scored, after the head of a prompt (system message, tools), after
@@ -39,10 +40,6 @@ export function withCheckpoints(context: LlamaContext, memory: ModelMemory, with
   const bytes = limitCheckpoints(context, Math.max(0, within.ram - totalMemory(memory).ram));
   return { ...memory, checkpoints: { ...noMemory, ram: bytes } };
 }
-
-/** Whether the KV caches of a model cannot be cut back without checkpoints. */
-export const needsCheckpoints = ({ fileInsights: { isRecurrent, isHybrid, swaSize } }: Weights): boolean =>
-  isRecurrent || isHybrid || swaSize !== undefined;
 
 const shareOf = ({ context }: LlamaContextSequence): number =>
   (limits.get(context) ?? maxCheckpointBytes) / context.totalSequences;
