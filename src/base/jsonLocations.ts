@@ -64,7 +64,7 @@ function findLoneSurrogate(text: string): JsonSyntaxError | undefined {
 
 // A number that JSON.parse reads as Infinity, which JSON.stringify writes as null.
 function findInfinity(text: string): JsonSyntaxError | undefined {
-  if (!/\d[eE]\+?\d|\d{309}/.test(text)) return undefined;
+  if (!/\d[eE]\+?\d|\d{50}/.test(text)) return undefined;
   let first: number | undefined;
   const onLiteralValue = (value: unknown, offset: number): void => {
     if (value === Infinity || value === -Infinity) first ??= offset;

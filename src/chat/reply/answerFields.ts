@@ -93,7 +93,7 @@ const memberStart = /^\s*(?:[{,]\s*)?("(?:[^"\\]|\\.)*")\s*:\s*(?=\S)/s;
 // The last character of a key or a value, the first one of a string, or what follows a number.
 const memberEnd = /["\]},a-z]/;
 // The longest beginning of a JSON string's content that has whole characters.
-const speechPiece = /(?:[^"\\]|\\[^u]|\\u[dD][89abAB]..(?:\\u....|(?=[^\\]|\\[^u]))|\\u(?![dD][89abAB])....)*/sy;
+const speechPiece = /(?:[^"\\]|\\[^u]|\\u[dD][89abAB]..(?:\\u....|[^"\\]|\\[^u]|(?="))|\\u(?![dD][89abAB])....)*/sy;
 
 /** Reads a reply in fields as it is generated. Values that the form does not allow are ignored; no JSON is speech. */
 export class AnswerFieldReader {
