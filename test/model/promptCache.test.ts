@@ -118,6 +118,35 @@ describe('the prompt cache', () => {
     expect((await stat(await onlyFile('.state'))).mtimeMs).toBe(mtimeMs);
   });
 
+  it.each(['demo', 'hybrid', 'window'])(
+    'has a head whose slot holds a dialog that begins with it: %s',
+    async (name) => {
+      const { text } = await ask({ name });
+      const { kept, later } = await withModel(
+        async (model) => {
+          await generate(model.openSequence(), question);
+          const sequence = model.openSequence();
+          const { kept } = await sequence.prefill(userPrompt('', head), signal, { keep: true });
+          return { kept, later: await generate(sequence, question, { sampling: { max_tokens: 16 } }) };
+        },
+        { name },
+      );
+      expect(kept).toBe('saved');
+      expect(later.text).toBe(text);
+      expect(later.tokens.reused).toBeGreaterThan(100);
+      expect(await ask({ name })).toMatchObject({ text, restored: 1 });
+    },
+  );
+
+  it('leaves a dialog in its slot when the head of it is not to be kept', () =>
+    withModel(async (model) => {
+      await generate(model.openSequence(), question);
+      const sequence = model.openSequence();
+      expect((await sequence.prefill(userPrompt('', head), signal)).kept).toBe('not_asked');
+      const { tokens } = await generate(sequence, question);
+      expect(tokens.prompt - tokens.reused).toBe(1);
+    }));
+
   it('starts each of many characters from it', () =>
     withModel(async (model) => {
       await model.openSequence().prefill(userPrompt('', head), signal, { keep: true });

@@ -9,7 +9,7 @@ import {
   checkpointsOf,
   takeCheckpoint,
 } from './checkpoints.ts';
-import { cachedPrefixLength, prefill, type PrefillOptions, reusePrefix } from './prefixReuse.ts';
+import { prefill, type PrefillOptions, reusableLength, reusePrefix } from './prefixReuse.ts';
 import { describeError, Fault } from '../../../protocol/fault.ts';
 import { track, untilAborted } from '../../../base/abort.ts';
 import { type TokenThrottle, untilResumed } from '../../contract/pace.ts';
@@ -93,12 +93,14 @@ export class SequenceCache {
     return this.step(run.slot, async () => {
       const { cache } = run.slot;
       const { promptCache } = this.#parts;
-      if (cachedPrefixLength(cache, tokens) < tokens.length) {
+      const isHeld = reusableLength(cache, tokens) === tokens.length;
+      // A state is saved with all tokens of its cache.
+      if (!isHeld || (keep && promptCache && cache.nextTokenIndex > tokens.length)) {
         await reusePrefix(cache, tokens);
         await prefill(cache, tokens, tokens.length, this.#prefillOptions(run, signal));
         if (cache.nextTokenIndex === tokens.length) await takeCheckpoint(cache, kind);
       }
-      if (cache.nextTokenIndex !== tokens.length) return 'stopped';
+      if (reusableLength(cache, tokens) < tokens.length) return 'stopped';
       if (!keep) return 'not_asked';
       return promptCache ? promptCache.save(cache) : 'no_cache';
     });
@@ -159,8 +161,7 @@ export class SequenceCache {
     waited.ms = slot.rank > rankOf(priority) ? 0 : waited.ms + performance.now() - start;
     try {
       await this.#swap(slot, prompt);
-      const signals = [signal, this.closing];
-      using run = new SlotRun({ ...this.#parts, slot, priority, pace, throttle, signals });
+      using run = new SlotRun({ ...this.#parts, slot, priority, pace, throttle, signals: [signal, this.closing] });
       return await work(run);
     } finally {
       slots.releaseSource(slot);
