@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { IncompleteHeader, parseHeader } from '../../src/inference/llama/gguf/header.ts';
 import { demoFile } from './demo.ts';
 
@@ -31,6 +31,22 @@ describe('a GGUF header', () => {
     for (let length = 0; length < 120_000; length += 997) {
       expect(() => parseHeader(header.subarray(0, length))).toThrow(IncompleteHeader);
     }
+  });
+
+  it('has its tokens compared once it is complete, since it is parsed again with more of the file until then', () => {
+    const add = vi.spyOn(Set.prototype, 'add');
+    const comparedIn = (length: number): number => {
+      add.mockClear();
+      try {
+        parseHeader(header.subarray(0, length));
+      } catch {
+        // It is incomplete.
+      }
+      return add.mock.calls.length;
+    };
+    const compared = [60_000, 119_000, 140_000].map(comparedIn);
+    add.mockRestore();
+    expect(compared).toEqual([0, 0, 4096]);
   });
 
   it.each([

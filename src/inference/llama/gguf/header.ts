@@ -49,28 +49,24 @@ export function parseHeader(bytes: Buffer): GgufHeader & { readonly end: number 
   const values = new Map<string, string | number | boolean>();
   const kinds = new Map<string, ValueKind>();
   const lists = new Map<string, NumberList>();
-  const vocabulary = new TokenSet();
+  let tokensStart: number | undefined;
   for (let index = 0; index < valueCount; index++) {
     const key = reader.text();
     if (!/^[!-~]+$/.test(key)) throw new Error(`it has an invalid key, ${JSON.stringify(key.slice(0, 40))}`);
     if (values.has(key)) throw new Error(`it has ${key} twice`);
     const kind = reader.kind();
-    const value = reader.value(kind, key === 'tokenizer.ggml.tokens' ? vocabulary : undefined);
+    if (key === 'tokenizer.ggml.tokens' && kind === 'list') tokensStart = reader.offset;
+    const value = reader.value(kind);
     kinds.set(key, kind);
     values.set(key, typeof value === 'object' ? value.length : value);
     if (typeof value === 'object' && !key.startsWith('tokenizer.')) lists.set(key, value);
   }
   const tensors: TensorInfo[] = [];
   for (let index = 0; index < tensorCount; index++) tensors.push(readTensorInfo(reader));
-  return {
-    values,
-    kinds,
-    lists,
-    tensors,
-    hasDuplicateTokens: vocabulary.hasDuplicates,
-    bytesWithoutToken: vocabulary.bytesWithoutToken(),
-    end: reader.offset,
-  };
+  const end = reader.offset;
+  // An incomplete header is parsed again, and this takes far longer than the rest.
+  const vocabulary = readVocabulary(tokensStart === undefined ? [] : reader.texts(tokensStart));
+  return { values, kinds, lists, tensors, ...vocabulary, end };
 }
 
 function readTensorInfo(reader: HeaderReader): TensorInfo {
@@ -83,17 +79,17 @@ function readTensorInfo(reader: HeaderReader): TensorInfo {
 
 /** The types of numbers: their bytes, and how they are read (little endian). */
 const numberTypes = {
-  u8: { size: 1, read: (bytes: Buffer) => bytes.readUInt8() },
-  i8: { size: 1, read: (bytes: Buffer) => bytes.readInt8() },
-  u16: { size: 2, read: (bytes: Buffer) => bytes.readUInt16LE() },
-  i16: { size: 2, read: (bytes: Buffer) => bytes.readInt16LE() },
-  u32: { size: 4, read: (bytes: Buffer) => bytes.readUInt32LE() },
-  i32: { size: 4, read: (bytes: Buffer) => bytes.readInt32LE() },
-  f32: { size: 4, read: (bytes: Buffer) => bytes.readFloatLE() },
-  bool: { size: 1, read: (bytes: Buffer) => bytes.readUInt8() },
-  u64: { size: 8, read: (bytes: Buffer) => Number(bytes.readBigUInt64LE()) },
-  i64: { size: 8, read: (bytes: Buffer) => Number(bytes.readBigInt64LE()) },
-  f64: { size: 8, read: (bytes: Buffer) => bytes.readDoubleLE() },
+  u8: { size: 1, read: (bytes: Buffer, at: number) => bytes.readUInt8(at) },
+  i8: { size: 1, read: (bytes: Buffer, at: number) => bytes.readInt8(at) },
+  u16: { size: 2, read: (bytes: Buffer, at: number) => bytes.readUInt16LE(at) },
+  i16: { size: 2, read: (bytes: Buffer, at: number) => bytes.readInt16LE(at) },
+  u32: { size: 4, read: (bytes: Buffer, at: number) => bytes.readUInt32LE(at) },
+  i32: { size: 4, read: (bytes: Buffer, at: number) => bytes.readInt32LE(at) },
+  f32: { size: 4, read: (bytes: Buffer, at: number) => bytes.readFloatLE(at) },
+  bool: { size: 1, read: (bytes: Buffer, at: number) => bytes.readUInt8(at) },
+  u64: { size: 8, read: (bytes: Buffer, at: number) => Number(bytes.readBigUInt64LE(at)) },
+  i64: { size: 8, read: (bytes: Buffer, at: number) => Number(bytes.readBigInt64LE(at)) },
+  f64: { size: 8, read: (bytes: Buffer, at: number) => bytes.readDoubleLE(at) },
 } as const;
 type NumberKind = keyof typeof numberTypes;
 const maxListEntries = 4096;
@@ -109,23 +105,18 @@ const bytesOfTexts = Array.from({ length: 256 }, (_, byte) => byte).filter(
 /** The byte token of SentencePiece vocabularies. */
 export const byteToken = (byte: number): string => `<0x${byte.toString(16).toUpperCase().padStart(2, '0')}>`;
 
-/** The tokens of a vocabulary as llama.cpp distinguishes them. */
-class TokenSet {
-  readonly #seen = new Set<string>();
-  hasDuplicates = false;
-
-  // llama.cpp reads them as C strings, which end at the first zero byte, and gives empty ones a name of its own.
-  add(bytes: Buffer): void {
+/** Compares the tokens of a vocabulary as llama.cpp does. */
+function readVocabulary(tokens: Iterable<Buffer>): Pick<GgufHeader, 'hasDuplicateTokens' | 'bytesWithoutToken'> {
+  const seen = new Set<string>();
+  let hasDuplicateTokens = false;
+  for (const bytes of tokens) {
+    // llama.cpp reads them as C strings, which end at the first zero byte, and gives empty ones a name of its own.
     const [token = ''] = bytes.toString('latin1').split('\0', 1);
-    this.hasDuplicates ||= token !== '' && this.#seen.has(token);
-    this.#seen.add(token);
+    hasDuplicateTokens ||= token !== '' && seen.has(token);
+    seen.add(token);
   }
-
-  bytesWithoutToken(): readonly number[] {
-    return bytesOfTexts.filter(
-      (byte) => !this.#seen.has(byteToken(byte)) && !this.#seen.has(String.fromCharCode(byte)),
-    );
-  }
+  const hasToken = (byte: number): boolean => seen.has(byteToken(byte)) || seen.has(String.fromCharCode(byte));
+  return { hasDuplicateTokens, bytesWithoutToken: bytesOfTexts.filter((byte) => !hasToken(byte)) };
 }
 
 class HeaderReader {
@@ -136,27 +127,37 @@ class HeaderReader {
     this.#bytes = bytes;
   }
 
+  /** @returns where the skipped bytes begin. */
+  skip(length: number): number {
+    const start = this.offset;
+    if (start + length > this.#bytes.length) throw new IncompleteHeader();
+    this.offset += length;
+    return start;
+  }
+
   bytes(length: number): Buffer {
-    const end = this.offset + length;
-    if (end > this.#bytes.length) throw new IncompleteHeader();
-    const bytes = this.#bytes.subarray(this.offset, end);
-    this.offset = end;
-    return bytes;
+    return this.#bytes.subarray(this.skip(length), this.offset);
   }
 
   number(kind: NumberKind): number {
     const { size, read } = numberTypes[kind];
-    return read(this.bytes(size));
+    return read(this.#bytes, this.skip(size));
   }
 
   text(): string {
     return this.bytes(this.number('u64')).toString('utf8');
   }
 
-  /** @param tokens receives the entries if the value is an array of strings. */
-  value(kind: ValueKind, tokens?: TokenSet): string | number | boolean | (NumberList & { readonly length: number }) {
+  /** The entries of the list at an offset; none if they are no texts. */
+  *texts(offset: number): Iterable<Buffer> {
+    this.offset = offset;
+    if (this.kind() !== 'text') return;
+    for (let left = this.number('u64'); left > 0; left--) yield this.bytes(this.number('u64'));
+  }
+
+  value(kind: ValueKind): string | number | boolean | (NumberList & { readonly length: number }) {
     if (kind === 'text') return this.text();
-    if (kind === 'list') return this.#list(tokens);
+    if (kind === 'list') return this.#list();
     return kind === 'bool' ? this.number(kind) !== 0 : this.number(kind);
   }
 
@@ -167,19 +168,13 @@ class HeaderReader {
     return kind;
   }
 
-  #list(vocabulary?: TokenSet): NumberList & { readonly length: number } {
+  #list(): NumberList & { readonly length: number } {
     const kind = this.kind();
     const length = this.number('u64');
     if (kind === 'list') throw new Error('it has a list of lists');
-    if (kind === 'text') {
-      for (let index = 0; index < length; index++) {
-        const entry = this.bytes(this.number('u64'));
-        vocabulary?.add(entry);
-      }
-      return { kind, length, numbers: [] };
-    }
-    if (length <= maxListEntries) return { kind, length, numbers: Array.from({ length }, () => this.number(kind)) };
-    this.bytes(length * numberTypes[kind].size);
+    if (kind === 'text') for (let index = 0; index < length; index++) this.skip(this.number('u64'));
+    else if (length > maxListEntries) this.skip(length * numberTypes[kind].size);
+    else return { kind, length, numbers: Array.from({ length }, () => this.number(kind)) };
     return { kind, length, numbers: [] };
   }
 }
