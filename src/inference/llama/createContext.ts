@@ -102,11 +102,11 @@ export async function createContext(weights: Weights, options: ContextOptions): 
   return { context, makeContext, batchTimer, deferredQueue, threads, threadCap, threadTimings };
 }
 
-// Prefilling a token takes at most as long as decoding one.
-function chunkMs({ prefillMsPerToken }: BatchTimer, threadTimings: ThreadTimings): number | undefined {
-  const msPerToken =
-    prefillMsPerToken.value ?? (threadTimings.size > 0 ? Math.max(...threadTimings.values()) : undefined);
-  return msPerToken === undefined ? undefined : msPerToken * prefillChunkTokens;
+// Prefilling a token takes at most as long as decoding one. A short prompt that was held up once would say far more.
+export function chunkMs({ prefillMsPerToken, decodeMs }: BatchTimer, timings: ThreadTimings): number | undefined {
+  const slowest = timings.size > 0 ? Math.max(...timings.values()) : Infinity;
+  const msPerToken = Math.min(prefillMsPerToken.value ?? slowest, decodeMs.value ?? Infinity);
+  return msPerToken === Infinity ? undefined : msPerToken * prefillChunkTokens;
 }
 
 /** The thread timings of a model: cached, or benchmarked; empty where all layers are on the GPU. */

@@ -27,6 +27,8 @@ export interface TimedBatch {
 export class BatchTimer {
   /** Milliseconds to evaluate one token of a prompt. */
   readonly prefillMsPerToken = new MovingAverage();
+  /** Milliseconds of a batch that only decodes. */
+  readonly decodeMs = new MovingAverage();
   readonly #onBatch: (batch: TimedBatch) => void;
   /** How many batches have ended. */
   ended = 0;
@@ -55,6 +57,7 @@ export class BatchTimer {
     this.ended++;
     const ms = now - startedAt;
     if (load.prefill >= minPrefillTokens) this.prefillMsPerToken.add(ms / (load.prefill + load.decode));
+    if (load.prefill === 0) this.decodeMs.add(ms);
     this.#onBatch({ load, ms, cpuMs: processCpuMs() - cpuMs, endedAt: now });
   }
 }
