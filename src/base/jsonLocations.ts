@@ -82,6 +82,14 @@ export function parseJson(given: string, fault: (problem: string, cause: unknown
   return value;
 }
 
+/** As `parseJson`; it also refuses a name that is twice in one object. */
+export function parseUniqueJson(given: string, fault: (problem: string, cause?: unknown) => Error): unknown {
+  const value = parseJson(given, fault);
+  const [twice] = findDuplicateKeys(withoutMark(given));
+  if (twice === undefined) return value;
+  throw fault(`has the name "${twice.name}" twice in one object at ${twice.place}`);
+}
+
 // Each has its whole path, which may be as long as the text.
 const maxDuplicates = 20;
 

@@ -3,7 +3,7 @@ import { malformed } from './fault.ts';
 import type { CodeName } from './frames.gen.ts';
 import type { FromJsonSchema } from '../base/fromJsonSchema.ts';
 import { describePointer, escapePointerToken } from '../base/jsonPointer.ts';
-import { parseJson } from '../base/jsonLocations.ts';
+import { parseUniqueJson } from '../base/jsonLocations.ts';
 import { isObject, jsonTypeOf, tryParseJson } from '../base/jsonTypes.ts';
 import { didYouMean } from '../base/didYouMean.ts';
 
@@ -108,7 +108,7 @@ const maxReportedErrors = 3;
  * @throws Fault MALFORMED_MESSAGE with the place of each error, three at most.
  */
 export function readJsonField<T>(text: string, name: string, read: (value: unknown) => ReadResult<T>): T {
-  const reading = read(parseJson(text, (problem, cause) => malformed(`${name} ${problem}`, cause)));
+  const reading = read(parseUniqueJson(text, (problem, cause) => malformed(`${name} ${problem}`, cause)));
   if (reading.ok) return reading.value;
   const messages = reading.errors.map(({ pointer, message }) => `${name}${describePointer(pointer)} ${message}`);
   throw malformed(messages.slice(0, maxReportedErrors).join('; '));

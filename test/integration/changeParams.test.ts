@@ -43,6 +43,9 @@ describe.each(subprotocols)('over %s, between turns', (subprotocol) => {
       /^changeParams\.paramsJson is not valid JSON at 1:17: .+; give the parameters to change$/,
     );
     expect(await refusal('{"sampling": {"seed": 1e999}}')).toMatch(/ at 1:23: a number beyond 1\.8e308;/);
+    expect(await refusal('{"stream": true, "stream": false}')).toMatch(
+      / has the name "stream" twice in one object at 1:18;/,
+    );
     expect(await refusal('[]')).toBe('changeParams.paramsJson must be a JSON object; give the parameters to change');
   });
 

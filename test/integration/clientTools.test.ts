@@ -49,6 +49,11 @@ describe.each(subprotocols)('over %s, a client brings the tools that its graph n
   it.each([
     ['no JSON', '[', 'createAgent.toolsJson is not valid JSON'],
     ['no list', '{}', 'createAgent.toolsJson must be an array'],
+    [
+      'a member twice',
+      '[{"name":"a","name":"b"}]',
+      'createAgent.toolsJson has the name "name" twice in one object at 1:14',
+    ],
     ['a name with a space', '[{"name":"a b","description":""}]', 'createAgent.toolsJson[0].name must fit'],
     ['a name alone', '["ring_bell"]', 'createAgent.toolsJson[0] must be a tool with name, description and parameters'],
     ['a name twice', JSON.stringify([ringBell, ringBell]), 'createAgent.toolsJson[1] is the second tool "ring_bell"'],

@@ -148,6 +148,11 @@ describe.each(subprotocols)('over %s, a conversation', (subprotocol) => {
       'write each turn as {"user": "...", "assistant": "..."}',
     ],
     ['no list', '{}', 'createAgent.historyJson must be an array, not {}'],
+    [
+      'a member twice',
+      '[{"user": "a", "user": "b"}]',
+      'createAgent.historyJson has the name "user" twice in one object at 1:16',
+    ],
     ['a wrong type', '[{"user": "a", "assistant": 3}]', 'createAgent.historyJson[0].assistant must be a string, not 3'],
     [
       'a typo',

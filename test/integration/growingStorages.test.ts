@@ -179,6 +179,12 @@ describe.each(subprotocols)('a storage that grows, over %s', (subprotocol) => {
       'entries[0].metadata is not valid',
     ],
     [
+      'a name of the metadata twice',
+      [entry('a', { metadataJson: '{"x": 1, "x": 2}' })],
+      'INVALID_STRING_STORAGE_DATA',
+      'entries[0].metadata has the name "x" twice in one object at 1:10',
+    ],
+    [
       'no object as metadata',
       [entry('a', { metadataJson: 'null' })],
       'INVALID_STRING_STORAGE_DATA',

@@ -306,6 +306,12 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
       'metadataJson[0] is not valid JSON at 1:',
     ],
     [
+      'with a name of the metadata twice',
+      { strings: ['A'], keys: ['a'], metadataJson: ['{"metadata": {"x": 1, "x": 2}}'] },
+      7003,
+      'metadataJson[0] has the name "x" twice in one object at 1:23',
+    ],
+    [
       'with deep metadata',
       { strings: ['A'], keys: ['a'], metadataJson: ['['.repeat(20_000) + ']'.repeat(20_000)] },
       7003,

@@ -1,7 +1,7 @@
 import type { Interaction, SavedState, SavedSummary } from '../../chat/dialog.ts';
 import { stringifyJson, type JsonObject } from '../../chat/json/value.ts';
-import { readJson } from '../../base/jsonLocations.ts';
-import { Fault } from '../../protocol/fault.ts';
+import { parseUniqueJson, withoutMark } from '../../base/jsonLocations.ts';
+import { Fault, malformed } from '../../protocol/fault.ts';
 import { parseJsonObject } from '../../chat/json/lenientParser.ts';
 import type { Summary } from '../projection/summary.ts';
 import type { AgentMemory } from './agentMemory.ts';
@@ -79,11 +79,13 @@ export class AgentState {
 }
 
 function readVariables(json: string): JsonObject {
-  const error = readJson(json).error;
-  const variables = error ? undefined : parseJsonObject(json);
+  const fault = (problem = 'must be a JSON object with the variables'): Fault =>
+    malformed(`setVariables.variablesJson ${problem}; give {"name": "value"}`);
+  parseUniqueJson(json, fault);
+  // Not its value: the numbers of an object of chat/json keep all their digits.
+  const variables = parseJsonObject(withoutMark(json));
   if (variables) return variables;
-  const why = error ? `is not valid JSON at ${error.place}: ${error.why}` : 'must be a JSON object with the variables';
-  throw new Fault('MALFORMED_MESSAGE', `setVariables.variablesJson ${why}; give {"name": "value"}`);
+  throw fault();
 }
 
 /**

@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Fault } from '../../protocol/fault.ts';
 import { describeFsError, readRegularFile, decodeUtf8 } from '../../base/filesystem.ts';
-import { findDuplicateKeys, parseJson, withoutMark } from '../../base/jsonLocations.ts';
+import { parseUniqueJson } from '../../base/jsonLocations.ts';
 import { didYouMean } from '../../base/didYouMean.ts';
 
 const fileExtension = '.json';
@@ -58,11 +58,5 @@ const unreadable = (subject: string, cause: unknown): Fault =>
   new Fault('GRAPH_COMPILATION_FAILED', `${subject} cannot be read: ${describeFsError(cause)}`, { cause });
 
 /** Parses a graph. @param subject of messages. @throws Fault GRAPH_COMPILATION_FAILED: no JSON, or a key twice. */
-export function parseGraph(text: string, subject: string): unknown {
-  const invalid = (problem: string, cause?: unknown): Fault =>
-    new Fault('GRAPH_COMPILATION_FAILED', `${subject} ${problem}`, { cause });
-  const document = parseJson(text, invalid);
-  const [duplicate] = findDuplicateKeys(withoutMark(text));
-  if (duplicate === undefined) return document;
-  throw invalid(`has the name "${duplicate.name}" twice in one object at ${duplicate.place}`);
-}
+export const parseGraph = (text: string, subject: string): unknown =>
+  parseUniqueJson(text, (problem, cause) => new Fault('GRAPH_COMPILATION_FAILED', `${subject} ${problem}`, { cause }));

@@ -11,7 +11,7 @@ import { parseGraph } from '../../graph/compile/graphFolder.ts';
 import type { LoadWait } from '../../inference/models/pool/loadWait.ts';
 import { createYielder } from '../../base/eventLoop.ts';
 import { didYouMean } from '../../base/didYouMean.ts';
-import { parseJson } from '../../base/jsonLocations.ts';
+import { parseUniqueJson } from '../../base/jsonLocations.ts';
 import { isObject } from '../../base/jsonTypes.ts';
 import { acknowledged, type Handlers, engineNames, type EngineName, logFault, type Session } from './session.ts';
 import { modelHandlers, loadWaitFor } from './modelHandlers.ts';
@@ -151,7 +151,7 @@ function parseEngineName(name: string): EngineName {
 function parseChanges(paramsJson: string): Readonly<Record<string, unknown>> {
   const fault = (problem = 'must be a JSON object'): Fault =>
     new Fault('INVALID_PARAM_VALUE', `changeParams.paramsJson ${problem}; give the parameters to change`);
-  const changes = parseJson(paramsJson, fault);
+  const changes = parseUniqueJson(paramsJson, fault);
   if (isObject(changes)) return changes;
   throw fault();
 }

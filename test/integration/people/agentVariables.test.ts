@@ -101,6 +101,7 @@ describe.each(subprotocols)('over %s, variables of an agent', (subprotocol) => {
     ['{"name": }', 'is not valid JSON at 1:10'],
     ['{"hp": 1e999}', 'is not valid JSON at 1:8: a number beyond 1.8e308'],
     ['["name"]', 'must be a JSON object'],
+    ['{"hp": 1,\n "hp": 2}', 'has the name "hp" twice in one object at 2:2'],
   ])('are refused as %j, and nothing is changed', async (variablesJson, why) => {
     await using client = await connect();
     const agentId = await client.createAgent(graph);

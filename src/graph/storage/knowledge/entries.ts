@@ -8,7 +8,7 @@ import { invalid, type ReadResult } from '../../../protocol/schema.ts';
 import type { Knowledge, KnowledgeEntry } from './knowledge.ts';
 import { canMatch, fieldsReader, isStringList, readMetadata } from './knowledge.ts';
 import { Fault } from '../../../protocol/fault.ts';
-import { parseJson } from '../../../base/jsonLocations.ts';
+import { parseUniqueJson } from '../../../base/jsonLocations.ts';
 import { invalidStorage } from '../invalidStorage.ts';
 import { patternErrors } from '../patternSet.ts';
 
@@ -62,7 +62,7 @@ export async function readEntries(
   const entries: KnowledgeEntry[] = [];
   for (const [index, { metadataJson = '', ...given }] of records.entries()) {
     const onProblem = (problem: string): Fault => invalidStorage(`${place}[${index}].metadata ${problem}`);
-    const metadata = metadataJson === '' ? given.metadata : parseJson(metadataJson, onProblem);
+    const metadata = metadataJson === '' ? given.metadata : parseUniqueJson(metadataJson, onProblem);
     if (metadata === null) throw onProblem('must be an object, not null');
     const id = given.id || randomUUID();
     const record = await readRecord({ ...given, metadata, id });
@@ -119,7 +119,7 @@ export async function entriesOfRequest(
   for (const [index, text] of strings.entries()) {
     const json = metadataJson[index] ?? '';
     const subject = `${name}: metadataJson[${index}]`;
-    const value = json === '' ? {} : parseJson(json, (problem) => invalidStorage(`${subject} ${problem}`));
+    const value = json === '' ? {} : parseUniqueJson(json, (problem) => invalidStorage(`${subject} ${problem}`));
     const id = keys[index] ?? '';
     const record = await readRecord(value, { id, text });
     const reading = record.ok && ids.size === ids.add(id).size ? sameId(id) : record;
