@@ -53,10 +53,12 @@ export class Channel {
     const tooLarge = new Fault('FRAME_TOO_LARGE', `it has more than ${maxFrameBytes} bytes; see limits.maxFrameBytes`);
     const refuse = (): void => this.#emit((listener) => listener.receiveInvalid(tooLarge));
     this.#socket = socket;
-    socket.addEventListener('error', ({ message }) => {
+    socket.addEventListener('error', ({ message, error }) => {
       // `ws` reads no more of a large frame than its head.
       if (message === 'Max payload size exceeded') refuse();
-      if (message) this.#error ??= new Fault('CONNECTION_FAILED', String(message));
+      // The AggregateError of Node for a host with many addresses has no message.
+      const reason = message || (error as { readonly code?: unknown } | undefined)?.code;
+      if (reason) this.#error ??= new Fault('CONNECTION_FAILED', String(reason));
       // The WebSocket of Node 22 has no close event when it cannot connect.
       if (socket.readyState === connecting) this.#end(connectionLost);
     });

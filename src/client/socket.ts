@@ -9,7 +9,7 @@ export interface WebSocketLike {
   send(data: string | Uint8Array<ArrayBuffer>): void;
   close(code?: number, reason?: string): void;
   addEventListener(type: 'message', listen: (event: { readonly data: unknown }) => void): void;
-  addEventListener(type: 'error', listen: (event: { readonly message?: unknown }) => void): void;
+  addEventListener(type: 'error', listen: (event: Partial<Record<'message' | 'error', unknown>>) => void): void;
   addEventListener(type: 'close', listen: (event: { readonly code: number; readonly reason: string }) => void): void;
 }
 

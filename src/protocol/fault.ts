@@ -17,7 +17,7 @@ export class Fault extends Error {
   readonly detail: string;
 
   constructor(name: CodeName, message: string, options: FaultOptions = {}) {
-    super(truncateMessage(message), { cause: options.cause });
+    super(truncateMessage(message), options);
     this.name = name;
     this.detail = options.detail ?? '';
   }

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
+import { inspect } from 'node:util';
 import { WebSocket } from 'ws';
 import { FrameSequence } from '../../../src/client/connection.ts';
 import { connect } from '../../../src/client/index.ts';
@@ -39,6 +40,30 @@ describe('connecting', () => {
       message: expect.stringMatching(/^cannot connect to ws:\/\/127\.0\.0\.1:1\/: no server listens there/) as string,
     });
     await expect(connect('nonsense')).rejects.toMatchObject({ code: 1001 });
+  });
+
+  it('fails with an error that is short where nothing catches it, with one cause and without the frames of ws', async () => {
+    const error: unknown = await connect('ws://127.0.0.1:1').catch((thrown: unknown) => thrown);
+    const lines = inspect(error).split('\n');
+    const cause = lines.slice(lines.findIndex((line) => line.includes('[cause]')));
+    expect(cause.map((line) => line.trim())).toEqual([
+      '[cause]: [ChannelEnded [Error]: the connection broke off (1006): connect ECONNREFUSED 127.0.0.1:1] {',
+      'code: 1006',
+      '}',
+      '}',
+    ]);
+  });
+
+  it('fails alike at a host with two addresses, for which Node has an error without a message', async () => {
+    class TwoAddresses extends UnreachableSocket {
+      override addEventListener(type: string, listen: (event: never) => void): void {
+        const tell = listen as (event: { readonly message: string; readonly error: Error }) => void;
+        const error = Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' });
+        if (type === 'error') setImmediate(() => tell({ message: '', error }));
+      }
+    }
+    const connecting = connect('ws://localhost:1', { WebSocket: TwoAddresses, timeoutMs: 200 });
+    await expect(connecting).rejects.toThrow('cannot connect to ws://localhost:1: no server listens there');
   });
 
   it('fails at once when a WebSocket class reports an error and no close, as that of Node 22 does', async () => {
