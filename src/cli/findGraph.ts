@@ -1,4 +1,4 @@
-import { readdirSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, parse } from 'node:path';
 import { didYouMean } from '../base/didYouMean.ts';
 import { describeError, Fault } from '../protocol/fault.ts';
@@ -58,12 +58,11 @@ function describeSyntaxError(path: string, text: string): string | undefined {
  */
 export async function findGraph(nameOrPath: string, graphs: string, folder = '') {
   const path = folder === '' || isAbsolute(nameOrPath) ? nameOrPath : join(folder, nameOrPath);
-  const kind = kindOf(path);
-  if (kind === 'file') return { path, isName: false };
+  if (isFile(path)) return { path, isName: false };
   const files = await new GraphFolder(graphs).files();
   const named = files.get(nameOrPath);
   if (named !== undefined) return { path: named, isName: true };
-  if (kind === 'folder') throw new Fault('GRAPH_COMPILATION_FAILED', `${path} cannot be read: it is a folder`);
+  if (isFolder(path)) throw new Fault('GRAPH_COMPILATION_FAILED', `${path} cannot be read: it is a folder`);
   throw new Fault(
     'GRAPH_COMPILATION_FAILED',
     `${path} cannot be read: there is no such file, and no such graph in the folder ${graphs}${hintFor(nameOrPath, path, [...files.keys()])}`,
@@ -93,26 +92,27 @@ function hintFor(nameOrPath: string, path: string, names: readonly string[]): st
 }
 
 function fileHintFor(path: string): string {
+  const [folder, sought] = [dirname(path), `${parse(path).name}.json`];
+  const isLike = (name: string): boolean => /\.json$/i.test(name) && didYouMean(sought, [name]) !== '';
+  const isGraph = (file: string): boolean => statSync(file).isFile() && readFileSync(file).includes('"start_node"');
   try {
-    const files = readdirSync(dirname(path)).filter((name) => /\.json$/i.test(name));
-    return didYouMean(`${parse(path).name}.json`, files);
+    const files = readdirSync(folder).filter((name) => isLike(name) && isGraph(join(folder, name)));
+    return didYouMean(sought, files);
   } catch {
     return '';
   }
 }
 
 /** Whether a path is something else than a folder. */
-export const isFile = (path: string): boolean => kindOf(path) === 'file';
+export const isFile = (path: string): boolean => isDirectory(path) === false;
 
-export const isFolder = (path: string): boolean => kindOf(path) === 'folder';
+export const isFolder = (path: string): boolean => isDirectory(path) === true;
 
-function kindOf(path: string): 'file' | 'folder' | undefined {
+function isDirectory(path: string): boolean | undefined {
   try {
-    const stats = statSync(path, { throwIfNoEntry: false });
-    if (!stats) return undefined;
-    return stats.isDirectory() ? 'folder' : 'file';
+    return statSync(path, { throwIfNoEntry: false })?.isDirectory();
   } catch {
     // What the system cannot follow, such as links in a circle. Who reads it is told why.
-    return 'file';
+    return false;
   }
 }

@@ -368,6 +368,11 @@ describe('a graph that a command names', () => {
       expect((await run(project, 'check', name)).err).toContain('the folder graphs; did you mean "here.json"?');
     expect((await run(project, 'check', join('nowhere', 'zzz.json'))).err).toContain('; there are there\n');
     expect((await run(project, 'check', 'zzz')).err).toContain('the folder graphs; there are there\n');
+    // A file that is no graph, although its name is nearer.
+    await writeFile(join(project, 'heers.json'), '{"entry": ["start.ts"]}');
+    expect((await run(project, 'draw', 'heer.json')).err).toContain('the folder graphs; did you mean "here.json"?');
+    await writeFile(join(project, 'knip.json'), '{}');
+    expect((await run(project, 'draw', 'knop.json')).err).toContain('the folder graphs; there are there\n');
   });
 
   it('may have the name of a folder', async () => {
