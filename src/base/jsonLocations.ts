@@ -130,10 +130,8 @@ function firstError(text: string): { readonly offset: number; readonly why: stri
 }
 
 // For an error that only JSON.parse finds: its message has the offset.
-function offsetIn(error: unknown, text: string): number {
-  const [, offset] = /position (\d+)/.exec(String(error)) ?? [];
-  return offset === undefined ? text.length : Number(offset);
-}
+const offsetIn = (error: unknown, text: string): number =>
+  Number(/position (\d+)/.exec(String(error))?.[1] ?? text.length);
 
 // Follows the pointer as far as it exists; the position of an object member is that of its key.
 function offsetOf(tree: Node, pointer: string): number {

@@ -117,9 +117,8 @@ export class Channel {
       if (frame.requestId === 0 && frame.body === 'error') this.#error = toFault(frame.error);
       return this.#emit((listener) => listener.receive(frame, bytes));
     }
-    const { fault } = decoded;
-    if (fault.name === 'UNKNOWN_MESSAGE_TYPE') return this.#emit((listener) => listener.receiveUnknown());
-    this.#emit((listener) => listener.receiveInvalid(fault));
+    if (decoded.fault.name === 'UNKNOWN_MESSAGE_TYPE') return this.#emit((listener) => listener.receiveUnknown());
+    this.#emit((listener) => listener.receiveInvalid(decoded.fault));
   }
 
   #emit(deliver: (listener: ChannelListener) => void): void {

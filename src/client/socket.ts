@@ -33,11 +33,8 @@ interface Platform {
 }
 
 /** Opens a WebSocket; it still connects when this resolves. @throws what the constructor throws: an invalid URL. */
-export async function openSocket(url: string, options: SocketOptions): Promise<WebSocketLike> {
-  const socket = await createSocket(url, options);
-  socket.binaryType = 'arraybuffer';
-  return socket;
-}
+export const openSocket = async (url: string, options: SocketOptions): Promise<WebSocketLike> =>
+  Object.assign(await createSocket(url, options), { binaryType: 'arraybuffer' });
 
 // On Node `ws` is preferred: it sends headers, shows pings, reports why a handshake failed, and ends a socket whose
 // server does not answer the close frame. The WebSocket of Node 22 does none of these.
