@@ -167,6 +167,19 @@ describe('the sequences of a batch', () => {
     });
   });
 
+  it('have none of one with a long cache, which it would take long to read', async () => {
+    await withBatches({ slots: 3, contextSize: 2048 }, async (model, batches) => {
+      const [first, idle, last] = await speakers(model, 3);
+      if (!first || !idle || !last) throw new Error('three have spoken');
+      const { tokens } = await generate(idle.sequence, userPrompt(longText(130)), { sampling: { max_tokens: 1 } });
+      expect(tokens.prompt).toBeGreaterThan(1024);
+      batches.length = 0;
+      await Promise.all([first, last].map((speaker) => generate(speaker.sequence, next(speaker))));
+      expect(idsOf(batches.filter(isDecode))).toContainEqual([0, 2]);
+      expect(idsOf(batches).flat()).not.toContain(1);
+    });
+  });
+
   it('have no such token of a model that could not forget it', async () => {
     await withBatches({ slots: 3, file: fileOf('recurrent') }, async (model, batches) => {
       const [first, , last] = await speakers(model, 3);

@@ -113,17 +113,18 @@ export class BatchSequences {
   }
 
   #fillersBetween(ids: readonly number[]): Filler[] {
-    return ids.flatMap((id, index) => {
-      const next = ids[index + 1] ?? id;
-      if (next - id - 1 > maxFillers) return [];
-      const between = Array.from({ length: Math.max(0, next - id - 1) }, (_, offset) => {
-        const filler = id + 1 + offset;
-        return { id: filler, position: this.#native.getSequenceKvCacheMaxPosition(filler) + 1 };
-      });
-      return between.every(({ position }) => position < this.#context.contextSize) ? between : [];
+    return ids.flatMap((before, index) => {
+      const count = Math.max(0, (ids[index + 1] ?? before) - before - 1);
+      if (count > maxFillers) return [];
+      const idle = Array.from({ length: count }, (_, offset) => before + 1 + offset);
+      const fillers = idle.map((id) => ({ id, position: this.#native.getSequenceKvCacheMaxPosition(id) + 1 }));
+      const end = Math.min(maxFillerPosition, this.#context.contextSize);
+      return fillers.every(({ position }) => position < end) ? fillers : [];
     });
   }
 }
 
 /** Between two sequences. More would take longer than a part of their own. */
 const maxFillers = 2;
+/** It attends to the whole cache of its sequence: one of 500 tokens saves time, one of 3,900 takes more (135M parameters). */
+const maxFillerPosition = 1024;
