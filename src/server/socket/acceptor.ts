@@ -12,7 +12,7 @@ import type { ServerContext } from '../session/session.ts';
 import type { Sessions } from '../session/sessions.ts';
 import { createAccessCheck, namesSession, splitTarget, type AccessCheck } from './access.ts';
 import { chooseSubprotocol, ClientConnection, ClientSocket, coalesceWrites, rejectConnection } from './connection.ts';
-import { ignoreUpgrade, rejectUpgrade } from './http.ts';
+import { ignoreUpgrade, isWebSocketRequest, rejectUpgrade } from './http.ts';
 import type { LogRejection } from './rejectionLog.ts';
 import { anonymousSockets, rateLimit } from './socketLimits.ts';
 
@@ -80,8 +80,7 @@ export class Acceptor {
 
   /** Answers a request to upgrade its socket: with a WebSocket, or with why not. */
   upgrade(server: HttpServer, request: IncomingMessage, socket: Duplex, head: Buffer): void {
-    if (request.headers.upgrade?.toLowerCase() !== 'websocket')
-      return void ignoreUpgrade(server, request, socket, head);
+    if (!isWebSocketRequest(request)) return void ignoreUpgrade(server, request, socket, head);
     const { context, options, sessions, logRejection } = this.#parts;
     const reject = (status: number, reason: string): void => {
       context.metrics.add('turngraph_handshakes_refused_total', { status: String(status) });

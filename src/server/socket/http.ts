@@ -140,9 +140,15 @@ function findBusyReason({ closing, pools }: ServerContext): string | undefined {
 }
 
 /**
- * Answers a request with an Upgrade header for another protocol than WebSocket, such as `h2c` (Java's HttpClient,
- * `curl --http2`), as plain HTTP/1.1: a server may ignore an upgrade (RFC 9110, 7.8). Node has taken the socket out of its
- * server, so it is given back with the request without that header; then the connection is closed.
+ * Whether a request asks for a WebSocket. One that offers another protocol, such as `h2c` (Java's HttpClient, `curl --http2`), is
+ * answered as plain HTTP/1.1: a server may ignore an upgrade (RFC 9110, 7.8).
+ */
+export const isWebSocketRequest = ({ headers }: IncomingMessage): boolean =>
+  headers.upgrade?.toLowerCase() === 'websocket';
+
+/**
+ * Ignores an upgrade in Node 20, which has no `shouldUpgradeCallback`. It has taken the socket out of its server, so it is given
+ * back with the request without that header; then the connection is closed.
  */
 export async function ignoreUpgrade(
   server: Server,

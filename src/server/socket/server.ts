@@ -12,7 +12,7 @@ import { RequestQueues } from '../session/requestQueue.ts';
 import { Sessions } from '../session/sessions.ts';
 import { isLoopback } from './access.ts';
 import { Acceptor, type AcceptorParts } from './acceptor.ts';
-import { answerHttp } from './http.ts';
+import { answerHttp, isWebSocketRequest } from './http.ts';
 import { folderPage, noPage, playgroundPage } from './pageFiles.ts';
 import { defaultSendBufferLimits, type SendBufferLimits } from '../sendBuffer.ts';
 import { createRejectionLog, createRequestLog } from './rejectionLog.ts';
@@ -204,7 +204,8 @@ async function bindTo(
   const requestTimeout = handshakeTimeout * 1000;
   const timeouts = { headersTimeout: requestTimeout, requestTimeout, keepAliveTimeout: 5_000 };
   // An idle server does as little as it can: a late check lengthens the time of a slow client by a half at most.
-  const server = createServer({ ...timeouts, connectionsCheckingInterval: requestTimeout / 2 });
+  const checks = { connectionsCheckingInterval: requestTimeout / 2, shouldUpgradeCallback: isWebSocketRequest };
+  const server = createServer({ ...timeouts, ...checks });
   // Without progress of a response. A WebSocket has timeouts of its own.
   server.timeout = slowReaderTimeoutMs;
   // Rejecting a connection takes a while.

@@ -97,7 +97,8 @@ describe('the ai package', () => {
       pieces.push(piece);
       control.abort();
     }
-    expect(pieces).toHaveLength(1);
+    // The second piece may have come together with the first.
+    expect(['One ', 'One two ']).toContain(pieces.join(''));
     gate.open();
     expect((await generateText({ model, prompt: 'hello' })).text).toBe('Good evening, traveller.');
   });
