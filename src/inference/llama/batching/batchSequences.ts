@@ -41,6 +41,9 @@ export class BatchSequences {
   #held: QueuedDecode[] = [];
   #fillers: readonly Filler[] = [];
   #added = 0;
+  /** The only sequence of the last batch, and how many such batches the library chose since it has the lock. */
+  #only: number | undefined;
+  #onlyCount = 0;
 
   /**
    * @param canFill whether the last token of a cache can be removed.
@@ -81,7 +84,7 @@ export class BatchSequences {
    */
   choose(items: readonly BatchItem[], schedule: () => readonly PrioritizedBatchItem[]): PrioritizedBatchItem[] {
     const queue = Reflect.get(this.#context, '_queuedDecodes') as QueuedDecode[];
-    if (!this.#isFirst && !queue.some((queued) => this.#begun.has(queued))) {
+    if (!this.#isFirst && !this.#isOnly(queue) && !queue.some((queued) => this.#begun.has(queued))) {
       // The library gives the lock back when its queue is empty.
       if (this.#held.length === 0) setImmediate(() => this.#resume(queue));
       this.#held.push(...queue.splice(0));
@@ -91,7 +94,9 @@ export class BatchSequences {
       queue.unshift(...this.#held.splice(0));
       return [];
     }
+    this.#onlyCount = this.#isFirst ? 1 : this.#onlyCount + 1;
     this.#isFirst = false;
+    this.#only = queue.length === 1 ? queue[0]?.sequenceId : undefined;
     const queuedOf = new Map(items.map((item, index) => [item, queue[index]]));
     const idOf = ({ item }: PrioritizedBatchItem): number => queuedOf.get(item)?.sequenceId ?? 0;
     const batch = schedule().toSorted((a, b) => idOf(a) - idOf(b));
@@ -104,6 +109,11 @@ export class BatchSequences {
     const fillers = canFill ? this.#fillersBetween(batch.map(idOf)) : [];
     this.#fillers = batch.length + fillers.length <= this.#context.batchSize ? fillers : [];
     return batch;
+  }
+
+  /** Whether a sequence that was alone in the last batches still is, and none has had to wait for the lock for long. */
+  #isOnly(queue: readonly QueuedDecode[]): boolean {
+    return queue.length === 1 && queue[0]?.sequenceId === this.#only && this.#onlyCount < maxOnly;
   }
 
   #resume(queue: QueuedDecode[]): void {
@@ -124,6 +134,8 @@ export class BatchSequences {
   }
 }
 
+/** Batches of a single sequence between which the lock is not given back: that takes a tenth of a step of the demo model. */
+const maxOnly = 4;
 /** Between two sequences. More would take longer than a part of their own. */
 const maxFillers = 2;
 /** It attends to the whole cache of its sequence: one of 500 tokens saves time, one of 3,900 takes more (135M parameters). */
