@@ -25,6 +25,8 @@ if (Number(process.versions.node.split('.')[0]) < minNodeVersion) {
   process.stderr.write(`error: turngraph needs Node ${minNodeVersion} or newer; this is ${process.versions.node}\n`);
   process.exitCode = 1;
 } else if (areFileHandlesFree()) {
+  const { useCompileCache } = await import('../base/compileCache.ts');
+  useCompileCache();
   const { runProgram } = await import('./program.ts');
   await runProgram();
 } else {

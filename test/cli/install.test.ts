@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import module from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -23,6 +24,17 @@ describe('the command on a Node that is too old', () => {
     expect(await readFile(repositoryPath('src/cli/turngraph.ts'), 'utf8')).not.toMatch(
       /^(?:import|export) (?!.* from 'node:)/m,
     );
+  });
+});
+
+describe('the compiled code of the command', () => {
+  it('is kept in the cache folder, where Node can', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
+    const env = { ...process.env, HOME: folder, XDG_CACHE_HOME: folder, LOCALAPPDATA: folder };
+    await run(process.execPath, [repositoryPath('dist/cli/turngraph.js'), '--version'], { env });
+    const files = await readdir(folder, { recursive: true });
+    expect(files.some((path) => path.includes('compiled'))).toBe('enableCompileCache' in module);
+    await rm(folder, { recursive: true });
   });
 });
 

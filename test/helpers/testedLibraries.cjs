@@ -72,8 +72,11 @@ class LibraryTest extends EventEmitter {
   }
 }
 
-// Most of these processes end before code that V8 optimizes has paid for it: it begins later (default: 132 kB).
-if (folder && !/[\\/]vitest[\\/]/.test(process.argv[1] ?? '')) setFlagsFromString('--interrupt-budget=1000000');
+// Most of these processes end before code that V8 optimizes has paid for it: it begins later (default: 132 kB). Newer releases have
+// no such flag.
+const hasFlag = process.versions.node.startsWith('20.');
+if (hasFlag && folder && !/[\\/]vitest[\\/]/.test(process.argv[1] ?? ''))
+  setFlagsFromString('--interrupt-budget=1000000');
 
 if (folder) {
   childProcess.fork = (file, ...rest) =>

@@ -1,3 +1,4 @@
+import { flushCompiled, useCompileCache } from '../../base/compileCache.ts';
 import type { EngineProcessSettings } from './engineServer.ts';
 import { startGuard } from './guard.ts';
 import { lowerPriority } from './lowerPriority.ts';
@@ -18,6 +19,8 @@ lowerPriority(settings.priority);
 
 const setGuardState = startGuard(settings.serverPid, settings.heartbeatMs);
 
+useCompileCache();
+
 // Imported last: it loads the library, which takes long on a slow disk.
 const early: (readonly unknown[])[] = [];
 const keepEarly = (messages: readonly unknown[]): void => void early.push(messages);
@@ -28,3 +31,4 @@ process.off('message', keepEarly);
 process.on('message', (messages: readonly unknown[]) => engine.receive(messages));
 for (const messages of early) engine.receive(messages);
 if (early.length === 0) setGuardState('idle');
+flushCompiled();
