@@ -80,7 +80,9 @@ export class ClientProgram implements AsyncDisposable {
 
   /** Writes a command. */
   write(command: object): void {
-    this.#child.stdin?.write(`${JSON.stringify(command)}\n`);
+    // The line separators of Unicode end a line for some readers: readline in Node 24, splitlines in Python.
+    const line = JSON.stringify(command).replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029');
+    this.#child.stdin?.write(`${line}\n`);
   }
 
   /** Ends the standard input of the program. */

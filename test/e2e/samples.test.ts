@@ -129,7 +129,7 @@ const programSetups: Readonly<Record<string, ProgramSetup>> = {
     prints: /^\[\{"user":"Hello!","assistant":".+"\}\]\n.+ \{ prompt: \d+, reused: [1-9]\d*, generated: \d+ \}\n$/,
   },
   'docs/security.md#a-token-for-each-start js 1': { prints: /^refused without the token\nconnected with the token\n$/ },
-  'docs/testing.md#write-a-test-in-javascript js 1': { prints: /# pass 2\n/ },
+  'docs/testing.md#write-a-test-in-javascript js 1': { prints: /(?:#|ℹ) pass 2\n/ },
 };
 
 /** Commands and what the page shows of their output. */
