@@ -46,11 +46,13 @@ const chromiumPaths = [
   'C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe',
 ];
 
+// The first is Chromium without the windows of a browser, which start pages of their own.
+const chromiumCommands = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome'];
+
 /** Chromium or Chrome: the one that `CHROMIUM_PATH` names, one in the path, or one where it is usually installed. */
 export const findChromium = () =>
   process.env['CHROMIUM_PATH'] ||
-  (['chromium', 'chromium-browser', 'google-chrome'].find((command) => versionOf(command) !== '') ??
-    chromiumPaths.find((path) => existsSync(path)));
+  (chromiumCommands.find((command) => versionOf(command) !== '') ?? chromiumPaths.find((path) => existsSync(path)));
 
 /** @type {(names: Readonly<Record<string, boolean>>) => readonly string[]} */
 const absentOf = (names) => Object.keys(names).filter((name) => !names[name]);
@@ -99,7 +101,7 @@ const pythonClient = {
 
 /** What the browser client and the playground are tested in. */
 const browser = {
-  install: 'apt-get install chromium',
+  install: 'apt-get install chromium-headless-shell',
   isRequired: requiredClients.has('browserClient'),
   findMissing: () => absentOf({ chromium: findChromium() !== undefined }),
 };
