@@ -54,10 +54,11 @@ describe.skipIf(isSkipped('tutorial'))('the tutorial, from the first block to th
     expect({ command, code, err: code === 0 ? '' : err + out }).toEqual({ command, code: 0, err: '' });
     return out;
   };
-  /** Runs the commands of a block, those of turngraph in one process. */
+  /** Runs the commands of a block, those of turngraph, also by `npm test`, in one process. */
   const runAll = async (block: string): Promise<string> => {
+    const { scripts } = JSON.parse(await read('package.json')) as { readonly scripts: { readonly test: string } };
     let all = '';
-    for (const line of block.trim().split('\n')) {
+    for (const line of block.replace('npm test', scripts.test).trim().split('\n')) {
       const args = argumentsOf(line);
       if (!args) {
         all += await run(line);
@@ -69,8 +70,8 @@ describe.skipIf(isSkipped('tutorial'))('the tutorial, from the first block to th
     }
     return all;
   };
-  const start = async (port = '0'): Promise<string> => {
-    const child = spawn(process.execPath, ['server.mjs'], { cwd: folder, env: { ...process.env, PORT: port } });
+  const start = async (port = '0', env = {}): Promise<string> => {
+    const child = spawn(process.execPath, ['server.mjs'], { cwd: folder, env: { ...process.env, PORT: port, ...env } });
     server = child;
     return /http:\S+/.exec(await readFirstLine(child))?.[0] ?? '';
   };
@@ -217,15 +218,6 @@ describe.skipIf(isSkipped('tutorial'))('the tutorial, from the first block to th
     expect(seen.at(-1)).toBe('text My cat is ill.');
   });
 
-  it('goes on where it was after a restart, with and without a reload', async () => {
-    await stop();
-    await opened.page.getByText('No connection. Trying again…').waitFor();
-    await start(new URL(opened.page.url()).port);
-    expect(await say('Turn on the hall lamp, please.')).toContain('The hall lamp is on.');
-    await reload();
-    await expect.poll(() => opened.page.locator('[data-lamp].on').count()).toBe(2);
-  });
-
   it.each(['nonsense', '{"history":"nonsense"}', '{"world":{"lamps":{"attic":true}},"history":[{"oops":1}]}'])(
     'begins anew with a save that it cannot use: %s',
     async (saved) => {
@@ -238,17 +230,20 @@ describe.skipIf(isSkipped('tutorial'))('the tutorial, from the first block to th
     },
   );
 
-  it('remembers a name over a new game and a restart', async () => {
+  it('remembers a name over a new game, and goes on where it was after a restart', async () => {
     expect(await say('My name is Tom.')).toContain('I will remember you, Tom.');
     await opened.page.getByRole('button', { name: 'New game' }).click();
     await greeting(opened.page, 'Welcome back, Tom!');
+    expect(await say('Turn on the porch lamp, please.')).toContain('The porch lamp is on.');
     await stop();
     await opened.page.getByText('No connection. Trying again…').waitFor();
-    await start(new URL(opened.page.url()).port);
+    await start(new URL(opened.page.url()).port, { TURNGRAPH_ENGINE_PROCESS: 'in' });
     // The session is another one: the game opens its storage again.
     expect(await say('Call me Marta.')).toContain('I will remember you, Marta.');
+    expect(await say('Turn on the hall lamp, please.')).toContain('The hall lamp is on.');
     await reload();
     await greeting(opened.page, 'Welcome back, Marta!');
+    await expect.poll(() => opened.page.locator('[data-lamp].on').count()).toBe(2);
     // Another player has another key.
     await using other = await openPage(browser(), opened.page.url());
     await greeting(other.page, 'Welcome to The Blue Door!');
