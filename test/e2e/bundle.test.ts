@@ -45,6 +45,9 @@ describe('the pages on shipping', () => {
   });
 });
 
+// The bundle that was moved starts its engine process in the test of that; the others need none.
+const inProcess = { ...process.env, TURNGRAPH_ENGINE_PROCESS: 'in' };
+
 /** Runs the commands of the page as they stand; the bundle that they make is then moved, and made read-only. */
 describe.skipIf(isSkipped('bundle'))('a server for a game', () => {
   let folder = '';
@@ -73,7 +76,8 @@ describe.skipIf(isSkipped('bundle'))('a server for a game', () => {
   }
 
   it('answers after the commands of the page', async () => {
-    const { stdout, stderr } = await run('sh', ['-e', '-c', tryCommand], { cwd: join(folder, 'my-game') });
+    const options = { cwd: join(folder, 'my-game'), env: inProcess };
+    const { stdout, stderr } = await run('sh', ['-e', '-c', tryCommand], options);
     expect(`${stdout}${stderr}`).toContain('set_light {"name":"porch","on":true}');
   });
 
@@ -89,9 +93,8 @@ describe.skipIf(isSkipped('bundle'))('a server for a game', () => {
 
   it.skipIf(isSkipped('noNetwork'))('answers where there is no network', async () => {
     const line = 'ip link set lo up && exec "$0" chat lamp-switch';
-    // An engine process is the same with and without a network.
-    const env = { ...process.env, TURNGRAPH_ENGINE_PROCESS: 'in' };
-    const child = spawn('unshare', ['--net', 'sh', '-c', line, join(bundle, 'turngraph')], { cwd: tmpdir(), env });
+    const options = { cwd: tmpdir(), env: inProcess };
+    const child = spawn('unshare', ['--net', 'sh', '-c', line, join(bundle, 'turngraph')], options);
     child.stdin.end('Please turn on the porch light.\n');
     const { err, code } = await untilExit(child);
     expect({ err, code }).toEqual({ err: '> -> set_light {"name":"porch","on":true}\n', code: 0 });
@@ -99,7 +102,7 @@ describe.skipIf(isSkipped('bundle'))('a server for a game', () => {
 
   it('serves a client, and ends with the game', async () => {
     const args = ['serve', '--port', '0', '--json', '--stdin'];
-    const env = { ...process.env, XDG_STATE_HOME: folder };
+    const env = { ...inProcess, XDG_STATE_HOME: folder };
     const server = spawn(join(bundle, 'turngraph'), args, { cwd: tmpdir(), env });
     const exit = untilExit(server);
     const { port, pid } = JSON.parse(await readFirstLine(server)) as { port: number; pid: number };
