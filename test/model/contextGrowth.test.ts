@@ -16,7 +16,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
   file = join(folder, 'long.gguf');
   // So many slots that short ones save much memory.
-  const shape = { ...shapes.tiny, kvHeads: 4, layers: 3, contextLength: 8192, weights: 'F32' } as const;
+  const shape = { ...shapes.tiny, heads: 1, kvHeads: 1, layers: 3, contextLength: 8192, weights: 'F32' } as const;
   await writeRandomModel(file, shape);
 });
 afterAll(() => rm(folder, { recursive: true }));
