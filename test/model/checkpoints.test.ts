@@ -27,7 +27,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
   await writeRecurrentModel(fileOf('recurrent'));
   // Of tokens of one byte each, a text has always the same.
-  const random = { ...shapes.tiny, words: 259, weights: 'F32' } as const;
+  const random = { ...shapes.tiny, words: 259, heads: 1, kvHeads: 1, weights: 'F32' } as const;
   await writeRandomModel(fileOf('hybrid'), { ...random, layers: 3, kernel: 3 });
   await writeRandomModel(fileOf('window'), { ...random, window: 128 });
 });
