@@ -37,12 +37,12 @@ const toGrammar = (schema: object): CallGrammar => {
 
 const range = (count: number): readonly number[] => Array.from({ length: count }, (_, index) => index);
 
-/** How many answers are drawn with each grammar. */
+/** How many answers are drawn with each schema; with the grammar of each choice of a tool, one. */
 const draws = 2;
 /** Enough for a call: a model with random weights goes on for ever after it. */
 const freeTokens = 100;
 const testTools = declarations.map(toTool);
-const load = { contextSize: 2048, slots: 2, threads: 1, gpu: 'off' } as const;
+const load = { contextSize: 1024, slots: 2, threads: 1, gpu: 'off' } as const;
 const folder = mkdtempSync(join(tmpdir(), 'strict-'));
 let engine: Engine;
 
@@ -85,11 +85,11 @@ describe('a model with random weights at temperature 1.5', () => {
           format,
           tools: testTools,
           choice,
-          count: draws,
+          count: 1,
           freeTokens,
         });
         expect(wrong).toEqual([]);
-        expect(complete).toBeGreaterThanOrEqual(draws);
+        expect(complete).toBeGreaterThanOrEqual(1);
       }
     });
   });
@@ -103,9 +103,9 @@ describe('a model with random weights at temperature 1.5', () => {
       const { writable: tools } = writableTools(boundedTools.map(toTool), format);
       expect(tools.length).toBeGreaterThanOrEqual(5);
       for (const choice of choices) {
-        const { complete, wrong } = await checkCalls(model, { format, tools, choice, count: draws, freeTokens });
+        const { complete, wrong } = await checkCalls(model, { format, tools, choice, count: 1, freeTokens });
         expect(wrong).toEqual([]);
-        expect(complete).toBeGreaterThanOrEqual(draws);
+        expect(complete).toBeGreaterThanOrEqual(1);
       }
     });
   });
@@ -123,13 +123,13 @@ describe('a model with random weights at temperature 1.5', () => {
   it('generates characters of several tokens within strings', async () => {
     await withModel(writeFamilyModel('Qwen2.5 Instruct'), async (model) => {
       const sequence = model.openSequence();
-      const grammar = toGrammar({ type: 'string', minLength: 250, maxLength: 250 });
+      const grammar = toGrammar({ type: 'string', minLength: 120, maxLength: 120 });
       const { text } = await generate(sequence, userPrompt('?'), {
         grammar,
-        sampling: { temperature: 1.5, max_tokens: 1500 },
+        sampling: { temperature: 1.5, max_tokens: 900 },
       });
       expect(text).toMatch(/[^\u0000-\u024F\uFFFD]/u);
-      expect([...(JSON.parse(text) as string)]).toHaveLength(250);
+      expect([...(JSON.parse(text) as string)]).toHaveLength(120);
     });
   });
 });
@@ -251,10 +251,10 @@ describe('the demo model', () => {
   });
 
   it('generates a long constant completely', async () => {
-    const value = `${'The quick brown fox. '.repeat(70)}🎉`;
+    const value = `${'The quick brown fox. '.repeat(35)}🎉`;
     const { text, finishReason } = await generate(sequence, request('Hello'), {
       grammar: toGrammar({ const: value }),
-      sampling: { max_tokens: 1800 },
+      sampling: { max_tokens: 900 },
     });
     expect({ text, finishReason }).toEqual({ text: JSON.stringify(value), finishReason: 'end' });
   });
