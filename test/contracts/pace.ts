@@ -25,8 +25,9 @@ export function paceContract({ long }: EngineUnderTest, loaded: LoadedModel): vo
       ['the likeliest tokens', { temperature: 0 }],
       ['drawn tokens', { temperature: 1, seed: 7 }],
       ['penalties', { temperature: 1, seed: 7, repeat_penalty: 1.3, presence_penalty: 0.5 }],
-    ])('goes on after pauses as if there had been none, with %s', async (_, sampling) => {
+    ])('goes on after pauses as if there had been none, with %s', async (_, drawing) => {
       await withSequence(async (sequence) => {
+        const sampling = { ...drawing, max_tokens: 20 };
         const whole = await generate(sequence, userPrompt(long), { sampling });
         const pace = new Pace();
         let pieces = 0;
@@ -121,7 +122,7 @@ export function paceContract({ long }: EngineUnderTest, loaded: LoadedModel): vo
 
     it('says the same with a share of the time, which changes while it speaks', async () => {
       await withSequence(async (sequence) => {
-        const sampling = { temperature: 0 };
+        const sampling = { temperature: 0, max_tokens: 20 };
         const whole = await generate(sequence, userPrompt(long), { sampling });
         const pace = new Pace({ ...fullPace, maxShare: 0.5 });
         let pieces = 0;

@@ -159,15 +159,17 @@ export function scoringContract({ file }: EngineUnderTest, loaded: LoadedModel):
 
     it('gives the same scores in concurrent sequences as alone, also with fewer slots', async () => {
       const narrow = await loaded.engine.load(file, { contextSize: 512, slots: 1, threads: 1, gpu });
-      const texts = ['Two beers!', 'Hello!', 'Who are you?', 'Tell me a joke'];
+      const texts = ['Two beers!', 'Hello!', 'Who are you?'];
       const expected: (readonly number[])[] = [];
-      for (const text of texts) expected.push(await scoreFresh(text, labels));
+      for (const text of texts) expected.push(await scoreFresh(text, labels.slice(1)));
       for (const shared of [loaded.model, narrow]) {
         const sequences = texts.map(() => shared.openSequence());
         // The second time from what is kept of their prompts.
         for (let round = 0; round < 2; round++) {
           const scored = await Promise.all(
-            sequences.map((sequence, index) => sequence.score(userPrompt(texts[index] ?? ''), labels, { signal })),
+            sequences.map((sequence, index) =>
+              sequence.score(userPrompt(texts[index] ?? ''), labels.slice(1), { signal }),
+            ),
           );
           for (const [index, { scores }] of scored.entries()) expectClose(scores, expected[index] ?? []);
         }
