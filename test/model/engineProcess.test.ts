@@ -42,7 +42,18 @@ async function generateAndSignal(model: Model, pid: number, signal: NodeJS.Signa
 describe('a model in an engine process', () => {
   const rig = useProcessEngine(true);
   let model: Model;
-  beforeAll(async () => void (model = await rig.engine.load(demoFile, options)));
+  let [prepared, used]: (readonly number[])[] = [];
+  beforeAll(async () => {
+    rig.engine.prepare('off');
+    prepared = [...rig.pids];
+    model = await rig.engine.load(demoFile, options);
+    used = [...rig.pids];
+  });
+
+  it('uses the process that was prepared', () => {
+    expect(prepared).toHaveLength(1);
+    expect(used).toEqual(prepared);
+  });
 
   it('continues its dialogs in a new process after a crash', async () => {
     const sequence = model.openSequence();
@@ -109,13 +120,6 @@ describe('the load of a model in an engine process', () => {
     });
     expect(isRunning(pid)).toBe(false);
     expect(rig.crashes).toEqual([]);
-  });
-
-  it('uses the process that was prepared', async () => {
-    rig.engine.prepare('off');
-    const [prepared] = rig.pids;
-    await rig.engine.load(demoFile, options);
-    expect(rig.pids).toEqual([prepared]);
   });
 
   it('does not use a prepared process that has ended since', async () => {

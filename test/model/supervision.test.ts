@@ -90,19 +90,33 @@ describe('the supervision of an engine process', () => {
     expect(await model.count([''])).toEqual([0]);
     expect(rig.pids.filter(isRunning)).toHaveLength(1);
   });
+});
+
+describe('the supervision of an engine process that is stopped or killed', () => {
+  const rig = useProcessEngine(true);
+  let model: Model;
+  let abort: AbortController | undefined;
+  beforeAll(async () => {
+    rig.engine = rig.open({
+      onCrash: (crash) => {
+        rig.crashes.push(crash);
+        setImmediate(() => abort?.abort());
+      },
+    });
+    model = await rig.engine.load(demoFile, options);
+  });
 
   it('ends a generation that is aborted, and a sequence, while the process is stopped', async () => {
     shortenTimers(maxAbortMs);
-    const model = await rig.engine.load(demoFile, options);
     const [sequence, other] = [model.openSequence(), model.openSequence()];
-    const abort = new AbortController();
+    const control = new AbortController();
     const pieces: string[] = [];
     const generated = generate(sequence, userPrompt('Tell me a story.'), {
-      signal: abort.signal,
+      signal: control.signal,
       onText(piece) {
         if (pieces.push(piece) > 1) return;
         process.kill(rig.lastPid(), 'SIGSTOP');
-        abort.abort();
+        control.abort();
       },
     });
     const { finishReason, text } = await generated;
@@ -113,16 +127,6 @@ describe('the supervision of an engine process', () => {
     expect((await generate(other, userPrompt('How are you today?'))).finishReason).toBe('end');
     expect(pieces.join('')).toBe(text);
     expect(rig.pids).toHaveLength(1);
-  });
-});
-
-describe('the supervision of an engine process that is killed', () => {
-  const rig = useProcessEngine(true);
-  let model: Model;
-  let abort: AbortController | undefined;
-  beforeAll(async () => {
-    rig.engine = rig.open({ onCrash: () => void setImmediate(() => abort?.abort()) });
-    model = await rig.engine.load(demoFile, options);
   });
 
   // The process is stopped, so it does not receive the request before it is killed.
