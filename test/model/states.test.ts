@@ -41,7 +41,7 @@ describe('the swapped-out KV states of evicted sequences', () => {
     return files;
   }
 
-  const longPrompt = (name: string) => userPrompt(`My name is ${name}. ${longText(30)}`, `You are ${name}'s lamp.`);
+  const longPrompt = (name: string) => userPrompt(`My name is ${name}. ${longText(12)}`, `You are ${name}'s lamp.`);
   const names = ['Ann', 'Bob', 'Cid'];
 
   async function generateTwoTurns(sequence: Sequence, name: string): Promise<readonly string[]> {
@@ -90,10 +90,14 @@ describe('the swapped-out KV states of evicted sequences', () => {
     withModel(500, async (model) => {
       const [ann, bob] = [model.openSequence(), model.openSequence()];
       const expected = await generateTwoTurns(ann, 'Ann');
-      for (const damage of [(file: string) => rm(file), (file: string) => truncate(file, 5000)]) {
+      const lengths = [0, 10, 5000, 100_000, -1];
+      const cuts = lengths.map(
+        (length) => (file: string, size: number) => truncate(file, length < 0 ? size - 1 : length),
+      );
+      for (const damage of [(file: string) => rm(file), ...cuts]) {
         const first = await generate(ann, longPrompt('Ann'));
         await generate(bob, longPrompt('Bob'));
-        for (const { file } of await listFiles()) await damage(file);
+        for (const { file, size } of await listFiles()) await damage(file, size);
         const { text } = await generate(ann, nextPrompt(longPrompt('Ann'), first.text, 'How are you?'));
         expect([first.text, text]).toEqual(expected);
       }

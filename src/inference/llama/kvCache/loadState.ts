@@ -5,15 +5,21 @@ import type { StateFile, StateFiles } from '../cacheFiles.ts';
 /**
  * Loads a saved state into a cache. The file of a state names the number of sequences of its context, and llama.cpp loads it
  * into a context with as many only; for another one a copy of the file with that number is written. The state of a sequence
- * does not depend on it.
+ * does not depend on it. One that is not as long as it was written is not loaded: llama.cpp may end the process.
  * @param spare where the copy is written.
- * @returns false when there is no room for the copy, or it cannot be made; the cache is as before then.
+ * @returns false when the file has another size, or there is no room for the copy, or it cannot be made; the cache is as before
+ * then.
  * @throws when the state cannot be loaded; the contents of the cache are unknown then.
  */
-export async function loadState(cache: LlamaContextSequence, path: string, spare: StateFiles): Promise<boolean> {
+export async function loadState(
+  cache: LlamaContextSequence,
+  { path, bytes }: { readonly path: string; readonly bytes: number },
+  spare: StateFiles,
+): Promise<boolean> {
   const { isRecurrent, isHybrid } = cache.model.fileInsights;
   const { totalSequences } = cache.context;
   await using file = await open(path);
+  if ((await file.stat()).size !== bytes) return false;
   const isAsSaved = isRecurrent || (await readStreamCount(file)) === totalSequences;
   const copying = isAsSaved ? undefined : copyWithStreams(file, totalSequences, { isHybrid, spare });
   const copy = await copying?.catch(() => undefined);

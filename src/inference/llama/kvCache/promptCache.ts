@@ -56,7 +56,7 @@ export class PromptCache {
     let isUsable = false;
     try {
       const start = performance.now();
-      if (!(await loadState(cache, path, this.#files.states))) {
+      if (!(await loadState(cache, { path, bytes: saved.bytes }, this.#files.states))) {
         prompts.delete(saved.id);
         isUsable = true;
         return;

@@ -81,7 +81,7 @@ export class StateSwap {
       const readMs = state.bytes * (this.#readMsPerByte.value ?? 0);
       if (prefillMs < readMs) return;
       const start = performance.now();
-      if (!(await loadState(cache, state.file.path, this.#store))) return;
+      if (!(await loadState(cache, { path: state.file.path, bytes: state.bytes }, this.#store))) return;
       this.#readMsPerByte.add((performance.now() - start) / state.bytes);
       this.#restored++;
     } finally {
@@ -97,7 +97,7 @@ export class StateSwap {
     const saved = await this.#save(source, tokens, () => undefined);
     if (!saved) return;
     try {
-      await loadState(cache, saved.file.path, this.#store);
+      await loadState(cache, { path: saved.file.path, bytes: saved.fileSize }, this.#store);
     } finally {
       await saved.file.drop();
     }
