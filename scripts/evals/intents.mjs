@@ -36,33 +36,37 @@ export async function readIntents() {
 }
 
 /**
- * Sends all messages through a Route.
+ * Sends messages through a Route.
  * @param {import('../../src/client/index.ts').Client} client
  * @param {object} params of the Route, without its labels.
  * @param {(line: string) => void} [report] gets each message that took a wrong exit.
- * @returns {Promise<{ readonly right: number, readonly wrong: number, readonly unrelated: number, readonly medianMs: number }>}
+ * @param {readonly { readonly text: string, readonly label: string }[]} [sent] the messages, if not all.
+ * @returns {Promise<{ readonly right: number, readonly wrong: number, readonly unrelated: number, readonly medianMs: number,
+ *   readonly routes: readonly { readonly text: string, readonly label: string, readonly exit: string, readonly similarity: number }[] }>}
  *   phrasings that took the right exit, and that of another intent; messages about something else that took the exit of an
- *   intent; milliseconds of a turn.
+ *   intent; milliseconds of a turn; what became of each, with its similarity where that decides.
  */
-export async function measureIntents(client, params, report = () => undefined) {
+export async function measureIntents(client, params, report = () => undefined, sent = undefined) {
   const { labels, messages } = await readIntents();
   const graph = { start_node: 'route', nodes: { route: { type: 'Route', params: { labels, ...params } } } };
   const agent = await client.createAgent({ graph });
   await agent.send('Hello.');
   const counts = { right: 0, wrong: 0, unrelated: 0 };
   const times = [];
-  for (const { text, label } of messages) {
+  const routes = [];
+  for (const { text, label } of sent ?? messages) {
     await agent.clearDialog();
     const began = performance.now();
-    const { path } = await agent.send(text);
+    const { path, events } = await agent.send(text);
     times.push(performance.now() - began);
     const exit = path[0]?.exit ?? '';
+    routes.push({ text, label, exit, similarity: events[0]?.payload.similarity ?? NaN });
     const isChosen = exit !== 'no_match' && exit !== 'not_matched';
     if (isChosen) counts[label === '' ? 'unrelated' : exit === label ? 'right' : 'wrong']++;
     if (isChosen ? exit !== label : label !== '') report(`${label || '(none)'} -> ${exit}: ${text}`);
   }
   await agent.destroy();
-  return { ...counts, medianMs: times.toSorted((a, b) => a - b)[times.length >> 1] ?? NaN };
+  return { ...counts, medianMs: times.toSorted((a, b) => a - b)[times.length >> 1] ?? NaN, routes };
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
@@ -81,7 +85,7 @@ if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
       ? { ...bounds, model_name: options.model }
       : { ...bounds, match: 'vectors', embedding_model: options.embedding, margin: Number(options.margin) };
   await withClient({ ...options, model: options.embedding ?? options.model }, async (client) => {
-    const figures = await measureIntents(client, params, options.verbose ? console.error : undefined);
+    const { routes: _, ...figures } = await measureIntents(client, params, options.verbose ? console.error : undefined);
     console.log(JSON.stringify({ ...params, ...figures }));
   });
 }
