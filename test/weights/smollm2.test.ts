@@ -92,7 +92,8 @@ describe.skipIf(isSkipped('weights'))('a chat model with its real weights', () =
   it('gives the same answers with a saved dialog, and from a swapped KV state', async () => {
     await using few = await serve({ slots: 1 });
     const other = await connect(few.url);
-    const [first, second] = [await open({}, other), await open({}, other)];
+    const graph = chatGraph('smollm2', { sampling: { ...greedy, max_tokens: 16 } });
+    const [first, second] = [await open({ graph }, other), await open({ graph }, other)];
     const told: string[][] = [[], []];
     // One slot for both: the KV state of one is swapped while the other has it.
     for (const [message] of topics.slice(0, 3)) {
@@ -101,7 +102,7 @@ describe.skipIf(isSkipped('weights'))('a chat model with its real weights', () =
     }
     expect(told[1]).toEqual(told[0]);
     const saved = await first.exportDialog();
-    const restored = await open({ history: saved }, other);
+    const restored = await open({ graph, history: saved }, other);
     const [question = ''] = topics[3] ?? [];
     const [kept, fresh] = [await first.send(question), await restored.send(question)];
     expect(fresh.text).toBe(kept.text);
