@@ -84,8 +84,8 @@ export default defineConfig(({ mode }) => ({
     testTimeout: 300_000,
     hookTimeout: 300_000,
     expect: { poll: { timeout: 60_000 } },
-    // Two more than the cores of a small machine: many tests wait for other processes.
-    maxWorkers: 4,
+    // Four more than the cores of a small machine: many tests wait for other processes.
+    maxWorkers: 6,
     experimental: { fsModuleCache: true },
     globalSetup: 'test/helpers/testLibrariesOnce.ts',
     ...(!isShuffled && { sequence: { sequencer: LongestFirst } }),
