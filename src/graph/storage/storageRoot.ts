@@ -18,10 +18,10 @@ export class StorageRoot {
   async find(path: string): Promise<string | undefined> {
     if (path === '') return undefined;
     const relativePath = normalizeRelative(path);
-    const [root, folder, file] = await Promise.all(
-      [this.#root, this.path, join(this.path, relativePath)].map((place) => findRealPath(place, path)),
-    );
-    if (root === undefined || folder === undefined || file === undefined) return undefined;
+    const file = await findRealPath(join(this.path, relativePath), path);
+    if (file === undefined) return undefined;
+    const [root, folder] = await Promise.all([this.#root, this.path].map((place) => findRealPath(place, path)));
+    if (root === undefined || folder === undefined) return undefined;
     if (!contains(root, folder) || !contains(folder, file)) throw outsideRoot(path);
     return file;
   }
