@@ -42,7 +42,7 @@ export async function longestHold<Result>(
   const pings = (async () => {
     while (isRunning) {
       await ping();
-      await wait(1);
+      await wait(10);
     }
   })();
   await wait(20);

@@ -40,10 +40,10 @@ const attacks: Readonly<Record<string, Attack>> = {
     const agentId = await client.createAgent(node('Retrieve', { inline_strings: ['a door'] }));
     expect(await client.sendMessage(agentId, `${marks} door`)).toMatchObject({ steps: 'a:found' });
   },
-  // 1,100 ms.
-  'a key with 2,000 regular expressions': async (client) => {
+  // 1,100 ms for 2,000 of them.
+  'a key with 1,200 regular expressions': async (client) => {
     await client.request('createStringStorage', { name: 'keys', kind: 'KNOWLEDGE' });
-    const keys = Array.from({ length: 2000 }, () => '/\\w\\w\\w/');
+    const keys = Array.from({ length: 1200 }, () => '/\\w\\w\\w/');
     const entries = [{ id: '', text: 'a door', keys, always: false, metadataJson: '' }];
     expect(await client.request('addKnowledge', { storage: 'keys', entries })).toHaveProperty('addKnowledge');
     expect(await client.request('searchStorage', { name: 'keys', query: 'a door' })).toMatchObject({
@@ -82,11 +82,11 @@ const attacks: Readonly<Record<string, Attack>> = {
     graphJson: JSON.stringify(chat()),
     historyJson: JSON.stringify(Array.from({ length: 20_000 }, () => ({ user: 'a', assistant: 'b' }))),
   }),
-  // 890 ms.
-  'the export of a dialog of 60 MB': async (client) => {
+  // 890 ms for 60 MB.
+  'the export of a dialog of 42 MB': async (client) => {
     const agentId = await client.createAgent(chat());
     const text = 'x'.repeat(262_144);
-    for (let count = 0; count < 115; count++)
+    for (let count = 0; count < 80; count++)
       await client.request('appendDialog', { agentId, user: text, assistant: text });
     const requestId = client.send('exportDialog', { agentId });
     const isLast = (frame: ServerFrame): boolean =>
@@ -97,7 +97,7 @@ const attacks: Readonly<Record<string, Attack>> = {
     );
     const turn = { user: text, assistant: text };
     return () => {
-      expect(JSON.parse(parts.join(''))).toEqual(Array.from({ length: 115 }, () => turn));
+      expect(JSON.parse(parts.join(''))).toEqual(Array.from({ length: 80 }, () => turn));
     };
   },
   // 250 ms.
@@ -131,10 +131,10 @@ const attacks: Readonly<Record<string, Attack>> = {
     nodes: { ['x'.repeat(800_000)]: { type: 'Generate', params: members(400, 1) } },
   }),
   // 14,700 ms for 50,000 of them.
-  'a graph that names 256 of 6,000 storages wrongly': async (client) => {
+  'a graph that names 256 of 3,000 storages wrongly': async (client) => {
     const create = (index: number): number =>
       client.send('createStringStorage', { name: `${'lines of the guard '.repeat(2)}${index}`, kind: 'LIST' });
-    for (let index = 0; index < 6_000; index += 500) {
+    for (let index = 0; index < 3_000; index += 500) {
       await client.finalResponse(Math.max(...Array.from({ length: 500 }, (_, at) => create(index + at))));
       client.received.length = 0;
     }
