@@ -289,8 +289,9 @@ class Alphabet {
     if (/^[\w "'<>=:,`-]$/.test(raw) && !this.#flags.includes('i')) return [0, only, only + 1];
     const bounds = [0];
     let was = test.test('\0');
-    // Beyond the first plane, a sixteenth of the characters is enough: no pattern is about single ones of them.
-    for (let code = 1; code <= (this.#isUnicode ? lastCodePoint : 0xffff); code += code < 0x10000 ? 1 : 16) {
+    // Of the ideographs and beyond the first plane, a 64th is enough: no pattern is about single ones of them.
+    const isDense = (code: number): boolean => code < 0x4e00 || (code >= 0xf900 && code < 0x10000);
+    for (let code = 1; code <= (this.#isUnicode ? lastCodePoint : 0xffff); code += isDense(code) ? 1 : 64) {
       const is = test.test(this.#character(code));
       if (is !== was) bounds.push(code);
       was = is;

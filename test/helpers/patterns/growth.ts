@@ -169,15 +169,15 @@ class Search {
   /** What can follow a character, in the order in which it is tried. The end of the text has a class of its own, the last. */
   #choices(ways: readonly Way[], before: number): readonly Choice[] {
     const end = this.#automaton.alphabet.length;
-    return ways.flatMap(({ to, holds, isCertain }): readonly Choice[] =>
-      to === -1
-        ? Array.from({ length: end + 1 }, (_, after) => after)
-            .filter((after) => holds(before, after === end ? -1 : after))
-            .map((after) => ({ after, state: undefined, isCertain }))
-        : [...(this.#automaton.reads[to] ?? [])]
-            .filter((after) => holds(before, after))
-            .map((after) => ({ after, state: this.#state(to, after), isCertain })),
-    );
+    const choices: Choice[] = [];
+    for (const { to, holds, isCertain } of ways)
+      if (to !== -1) {
+        for (const after of this.#automaton.reads[to] ?? [])
+          if (holds(before, after)) choices.push({ after, state: this.#state(to, after), isCertain });
+      } else
+        for (let after = 0; after <= end; after++)
+          if (holds(before, after === end ? -1 : after)) choices.push({ after, state: undefined, isCertain });
+    return choices;
   }
 
   #state(position: number, read: number): State {
@@ -257,18 +257,21 @@ class Search {
     { steps, loops }: { readonly steps: ByCharacter; readonly loops: Loops },
   ): string | undefined {
     const isFailing = steps === this.#failingBy;
-    const next = ([one = 0, middle = 0, last = 0, apart = 0]: readonly number[]): readonly (readonly number[])[] =>
-      this.#inLoop(last).flatMap((ends, read) =>
-        (steps(one)[read] ?? []).flatMap((a, way) => {
-          if (loops[a.id] !== loops[first.id]) return [];
+    const next = ([one = 0, middle = 0, last = 0, apart = 0]: readonly number[]): readonly (readonly number[])[] => {
+      const all: (readonly number[])[] = [];
+      this.#inLoop(last).forEach((ends, read) =>
+        (steps(one)[read] ?? []).forEach((a, way) => {
+          if (loops[a.id] !== loops[first.id]) return;
           // A search succeeds in one way only: others, from a place on, fail.
-          const middles =
-            isFailing || apart
-              ? (this.#failingBy(middle)[read] ?? []).map((b) => [b, 1] as const)
-              : this.#leaving(one, a, way);
-          return middles.flatMap(([b, isApart]) => ends.map((c) => [a.id, b.id, c.id, isApart]));
+          if (!isFailing && !apart)
+            for (const [b, isApart] of this.#leaving(one, a, way))
+              for (const c of ends) all.push([a.id, b.id, c.id, isApart]);
+          else
+            for (const b of this.#failingBy(middle)[read] ?? []) for (const c of ends) all.push([a.id, b.id, c.id, 1]);
         }),
       );
+      return all;
+    };
     return this.#pathOf([first.id, first.id, second.id, 0], next, [first.id, second.id, second.id, 1]);
   }
 
@@ -285,14 +288,18 @@ class Search {
     next: (states: readonly number[]) => readonly (readonly number[])[],
     to: readonly number[] = [...from.slice(0, -1), 1],
   ): string | undefined {
-    const goal = to.join();
-    const seen = new Set<string>();
+    const count = this.#list.length;
+    // The last number is 0 or 1.
+    const keyOf = (states: readonly number[]): number =>
+      states.reduce((key, id, index) => key * (index === states.length - 1 ? 2 : count) + id, 0);
+    const goal = keyOf(to);
+    const seen = new Set<number>();
     let level: (readonly [states: readonly number[], text: string])[] = [[from, '']];
     while (level.length > 0) {
       const later: typeof level = [];
       for (const [states, text] of level)
         for (const following of next(states)) {
-          const key = following.join();
+          const key = keyOf(following);
           const longer = text + (this.#automaton.alphabet[this.#list[following[0] ?? 0]?.read ?? 0] ?? '');
           if (key === goal) return longer;
           if (seen.has(key)) continue;

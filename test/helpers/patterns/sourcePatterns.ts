@@ -32,9 +32,14 @@ interface Node {
   readonly callee?: { readonly name?: string; readonly property?: { readonly name?: string } };
 }
 
+// A file without any of these has no pattern: a slash that may begin one, or what makes one.
+const mayHavePattern =
+  /(?:[(,=:[!&|?{};+~^%<>-]|\b(?:return|typeof|case|in|of|do|else|yield|await|void|delete|throw)|^)\s*\/(?![/*])|\bRegExp\b|\bpattern\b|\.(?:match|matchAll|search)\(/;
+
 /** The regular expressions of a file. */
 export function patternsIn(file: string): SourcePatterns {
   const text = readFileSync(file, 'utf8');
+  if (!mayHavePattern.test(text)) return { literals: [], made: [] };
   const literals: SourcePattern[] = [];
   const made: string[] = [];
   const placeOf = ({ start }: Node): string => `${file}:${text.slice(0, start).split('\n').length}`;
