@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { ClientFrameBodies } from '../../src/protocol/frames.gen.ts';
 import { chat, guarded } from '../helpers/graphs.ts';
 import { errorOf, oneSubprotocol, TestClient, useServer } from '../helpers/server.ts';
@@ -30,14 +30,32 @@ describe.each(oneSubprotocol)('over %s, a session', (subprotocol) => {
     strings: [text, text, text],
   });
 
+  // A session whose storages take most of its memory.
+  let client: TestClient;
+  const ids: number[] = [];
+  beforeAll(async () => {
+    client = await connect();
+    for (let index = 0; index < 70; index++) await client.request('createStringStorage', storage(`s${index}`));
+  });
+  afterEach(async () => {
+    for (const agentId of ids.splice(0)) await client.request('destroyAgent', { agentId });
+  });
+  afterAll(() => client[Symbol.asyncDispose]());
+
+  const createAgent = async (fields: Partial<ClientFrameBodies['createAgent']>): Promise<unknown> => {
+    const answer = await client.request('createAgent', fields);
+    if (answer.body === 'createAgent') ids.push(answer.createAgent.agentId);
+    return answer;
+  };
+
   it('keeps dialogs of 64 MiB, and more once one is cleared', async () => {
-    await using client = await connect();
     const [one, other] = [await client.createAgent(chat()), await client.createAgent(chat())];
     const small = await client.createAgent(chat());
+    ids.push(one);
     await client.request('appendDialog', { agentId: small, user: 'x'.repeat(4000) });
     const append = (agentId: number) => client.request('appendDialog', { agentId, user: text, assistant: text });
-    for (let count = 0; count < 20; count++) await append(one);
-    expect(await fill(() => append(other), `with the dialog of agent ${other} the dialogs, graphs`)).toBe(107);
+    for (let count = 0; count < 4; count++) await append(one);
+    expect(await fill(() => append(other), `with the dialog of agent ${other} the dialogs, graphs`)).toBe(18);
     await fill(() => client.request('appendDialog', { agentId: other, user: text.slice(0, 50_000) }), bound);
     // However little was left: there is room for a short turn now.
     await client.request('destroyAgent', { agentId: small });
@@ -46,9 +64,9 @@ describe.each(oneSubprotocol)('over %s, a session', (subprotocol) => {
     expect(errorOf(await client.request('appendText', { agentId: other, text })).message).toContain(bound);
     expect(await client.sendMessage(other, 'hello')).toMatchObject({ text: 'You said: hello' });
     await client.request('clearDialog', { agentId: one });
-    expect(await fill(() => append(other), bound)).toBe(20);
+    expect(await fill(() => append(other), bound)).toBe(4);
     await client.request('destroyAgent', { agentId: other });
-    expect(await fill(() => append(one), bound)).toBe(127);
+    expect(await fill(() => append(one), bound)).toBe(22);
   });
 
   it('keeps storages of 64 MiB, also without texts, until no agent uses them', async () => {
@@ -78,22 +96,15 @@ describe.each(oneSubprotocol)('over %s, a session', (subprotocol) => {
   });
 
   it('keeps agents whose clients brought tools of 64 MiB', async () => {
-    await using client = await connect();
     const params = { tools: ['ring_bell'] };
     const graphJson = JSON.stringify({ start_node: 'act', nodes: { act: { type: 'ToolCall', params } } });
     const toolsJson = JSON.stringify([{ name: 'ring_bell', description: 'x'.repeat(900_000) }]);
-    expect(await fill(() => client.request('createAgent', { graphJson, toolsJson }), bound)).toBe(74);
+    expect(await fill(() => createAgent({ graphJson, toolsJson }), bound)).toBe(13);
   });
 
   it('keeps agents with graphs of 64 MiB, and more once some are destroyed or change', async () => {
-    await using client = await connect();
-    const ids: number[] = [];
-    const create = async (): Promise<unknown> => {
-      const answer = await client.request('createAgent', { graphJson: JSON.stringify(bigGraph()) });
-      if (answer.body === 'createAgent') ids.push(answer.createAgent.agentId);
-      return answer;
-    };
-    expect(await fill(create, bound)).toBe(74);
+    const create = () => createAgent({ graphJson: JSON.stringify(bigGraph()) });
+    expect(await fill(create, bound)).toBe(13);
     await client.request('destroyAgent', { agentId: ids[0] ?? 0 });
     expect(await fill(create, bound)).toBe(1);
     const change = (agentId: number, system_prompt: string) =>
@@ -109,22 +120,18 @@ describe.each(oneSubprotocol)('over %s, a session', (subprotocol) => {
     await client.request('createStringStorage', { name: 'shared', kind: 'LIST', strings: patterns(250) });
     const shared = { start_node: 'g', nodes: { g: { type: 'Guardrail', params: { string_storage: 'shared' } } } };
     for (let count = 0; count < 5; count++) await client.createAgent(shared);
-    const ids: number[] = [];
-    const create = async (): Promise<unknown> => {
-      const answer = await client.request('createAgent', { graphJson: JSON.stringify(guarded(patterns(250))) });
-      if (answer.body === 'createAgent') ids.push(answer.createAgent.agentId);
-      return answer;
-    };
+    const graphJson = JSON.stringify(guarded(patterns(250)));
+    const create = () => client.request('createAgent', { graphJson });
     const message = 'with what guard compiles the dialogs, graphs, patterns and storages of this session have';
     expect(await fill(create, message)).toBe(3);
-    await client.request('destroyAgent', { agentId: ids[0] ?? 0 });
+    await client.request('destroyAgent', { agentId: 6 });
     expect(await fill(create, message)).toBe(1);
   });
 
   it('ends a turn whose lines fill it, and goes on', async () => {
-    await using client = await connect();
     const say = { type: 'CannedResponse', params: { inline_strings: [text] }, exits: { default: 'say' } };
     const agentId = await client.createAgent({ start_node: 'say', nodes: { say } }, { maxStepsPerTurn: 4096 });
+    ids.push(agentId);
     const turn = await client.sendMessage(agentId, 'hello');
     expect(turn).toMatchObject({
       status: 'ERROR',
