@@ -127,7 +127,7 @@ function repeat(response: ServerResponse, write: () => void): true {
     if (response.destroyed) return;
     for (let count = 0; count < 10; count++) write();
     if (response.writableNeedDrain) response.once('drain', next);
-    else setImmediate(next);
+    else setTimeout(next, 1);
   };
   next();
   return true;
