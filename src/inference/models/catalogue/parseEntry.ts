@@ -86,8 +86,15 @@ function* purposeErrors({ purpose, embedding, variants }: Model, written: unknow
 
 const languageNames = new Intl.DisplayNames(['en'], { type: 'language', fallback: 'none' });
 
+// Many models have the same languages, and each name takes long to find.
+const knownLanguages = new Set<string>();
+
 /** Whether a text is the code of a language (ISO 639). */
-export const isLanguage = (code: string): boolean => /^[a-z]{2,3}$/.test(code) && languageNames.of(code) !== undefined;
+export function isLanguage(code: string): boolean {
+  const isKnown = knownLanguages.has(code) || (/^[a-z]{2,3}$/.test(code) && languageNames.of(code) !== undefined);
+  if (isKnown) knownLanguages.add(code);
+  return isKnown;
+}
 
 function* languageErrors({ languages = 'en' }: Model): Generator<SchemaError> {
   for (const code of languages.split(' '))
