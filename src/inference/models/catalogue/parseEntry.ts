@@ -1,4 +1,5 @@
 import { findPathProblem } from '../../../base/filesystem.ts';
+import { memoizedByKey } from '../../../base/memoized.ts';
 import { createReader, type FromSchema, type SchemaError } from '../../../protocol/schema.ts';
 import { modelSchema, variantSchema } from './modelSchema.ts';
 import { isObject } from '../../../base/jsonTypes.ts';
@@ -86,15 +87,11 @@ function* purposeErrors({ purpose, embedding, variants }: Model, written: unknow
 
 const languageNames = new Intl.DisplayNames(['en'], { type: 'language', fallback: 'none' });
 
-// Many models have the same languages, and each name takes long to find.
-const knownLanguages = new Set<string>();
-
-/** Whether a text is the code of a language (ISO 639). */
-export function isLanguage(code: string): boolean {
-  const isKnown = knownLanguages.has(code) || (/^[a-z]{2,3}$/.test(code) && languageNames.of(code) !== undefined);
-  if (isKnown) knownLanguages.add(code);
-  return isKnown;
-}
+/** Whether a text is the code of a language (ISO 639). Many models have the same ones, and each name takes long to find. */
+export const isLanguage = memoizedByKey(
+  (code: string) => code,
+  (code) => /^[a-z]{2,3}$/.test(code) && languageNames.of(code) !== undefined,
+);
 
 function* languageErrors({ languages = 'en' }: Model): Generator<SchemaError> {
   for (const code of languages.split(' '))
