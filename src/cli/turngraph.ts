@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { closeSync, openSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
 
 // Imports nothing of the program before the check: an older Node cannot parse the rest.
 const minNodeVersion = 20;
@@ -21,12 +22,20 @@ function areFileHandlesFree(): boolean {
   }
 }
 
+/** In the folder that `--cache` or `TURNGRAPH_CACHE` names, or the user's: before the options are read with the rest. */
+async function keepCompiledCode(): Promise<void> {
+  const { useCompileCache } = await import('../base/compileCache.ts');
+  const { default: envPaths } = await import('env-paths');
+  const { cache } = parseArgs({ options: { cache: { type: 'string' } }, strict: false }).values;
+  const named = typeof cache === 'string' ? cache : process.env['TURNGRAPH_CACHE'];
+  useCompileCache(named || envPaths('turngraph', { suffix: '' }).cache);
+}
+
 if (Number(process.versions.node.split('.')[0]) < minNodeVersion) {
   process.stderr.write(`error: turngraph needs Node ${minNodeVersion} or newer; this is ${process.versions.node}\n`);
   process.exitCode = 1;
 } else if (areFileHandlesFree()) {
-  const { useCompileCache } = await import('../base/compileCache.ts');
-  useCompileCache();
+  await keepCompiledCode();
   const { runProgram } = await import('./program.ts');
   await runProgram();
 } else {

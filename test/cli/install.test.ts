@@ -28,12 +28,16 @@ describe('the command on a Node that is too old', () => {
 });
 
 describe('the compiled code of the command', () => {
-  it('is kept in the cache folder, where Node can', async () => {
+  it.each([
+    ['of the user', [], {}, 'user'],
+    ['that --cache names', ['--cache', 'named'], { TURNGRAPH_CACHE: 'other' }, 'named'],
+    ['that TURNGRAPH_CACHE names', [], { TURNGRAPH_CACHE: 'named' }, 'named'],
+  ])('is kept in the cache folder %s, where Node can', async (_, args, variables, expected) => {
     const folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
-    const env = { ...process.env, HOME: folder, XDG_CACHE_HOME: folder, LOCALAPPDATA: folder };
-    await run(process.execPath, [repositoryPath('dist/cli/turngraph.js'), '--version'], { env });
-    const files = await readdir(folder, { recursive: true });
-    expect(files.some((path) => path.includes('compiled'))).toBe('enableCompileCache' in module);
+    const user = join(folder, 'user');
+    const env = { ...process.env, HOME: user, XDG_CACHE_HOME: user, LOCALAPPDATA: user, ...variables };
+    await run(process.execPath, [repositoryPath('dist/cli/turngraph.js'), '--version', ...args], { env, cwd: folder });
+    expect(await readdir(folder)).toEqual('enableCompileCache' in module ? [expected] : []);
     await rm(folder, { recursive: true });
   });
 });

@@ -19,7 +19,7 @@ lowerPriority(settings.priority);
 
 const setGuardState = startGuard(settings.serverPid, settings.heartbeatMs);
 
-useCompileCache();
+if (settings.timingsFolder !== undefined) useCompileCache(settings.timingsFolder);
 
 // Imported last: it loads the library, which takes long on a slow disk.
 const early: (readonly unknown[])[] = [];
