@@ -22,6 +22,7 @@ export interface LlamaServerOptions extends Pick<ProcessEngineOptions, 'onStart'
   readonly binary: string;
 }
 
+/** Of its own, as long as it is not asked. */
 const defaultSlots = 4;
 const defaultContextSize = 8192;
 const firstBackoffMs = 1000;
@@ -73,7 +74,12 @@ export class LlamaServerEngine implements Engine {
           signal,
           timeouts: defaultTimeouts,
           environment: { [keyName]: server.key },
-          own: { ready: (waiting) => server.ready(waiting), memory: plan, supervision: this.#supervise(file, server) },
+          own: {
+            ready: (waiting) => server.ready(waiting),
+            sharesCells: !options.slots,
+            memory: plan,
+            supervision: this.#supervise(file, server),
+          },
           onClose: async (closed) => {
             this.#open.delete(closed);
             await server[Symbol.asyncDispose]();
@@ -125,32 +131,31 @@ async function planOf(file: string, options: LoadOptions): Promise<LoadPlan> {
   const loraBytes = await checkLoras(file, loras);
   const shape = await readKvCacheShape(file);
   const tokens = contextSize || Math.min(defaultContextSize, shape?.trainedContext ?? Infinity);
-  const count = slots || defaultSlots;
   const slotBytes = tokens * (shape?.bytesPerToken ?? 0) * kvCacheShares[kvCacheType];
   const parts = splitFileNames(basename(file)).map((name) => stat(join(dirname(file), name)));
   const weights = (await Promise.all(parts)).reduce((sum, { size }) => sum + size, loraBytes);
   return {
-    slots: count,
+    slots: slots || defaultSlots,
     contextSize: tokens,
     weights: { ram: weights, vram: 0 },
-    context: { ram: slotBytes * count, vram: 0 },
-    slot: { ram: slotBytes, vram: 0 },
+    context: { ram: slotBytes * (slots || 1), vram: 0 },
+    slot: { ram: slots ? slotBytes : 0, vram: 0 },
   };
 }
 
 /** How much of an f16 KV cache the others take. */
 const kvCacheShares = { f16: 1, q8_0: 17 / 32, q4_0: 9 / 32 };
 
-function argumentsFor(file: string, options: LoadOptions, { slots, contextSize }: LoadPlan): readonly string[] {
-  const { threads, gpu, gpuLayers = 'auto', kvCacheType = 'f16', loras = [], serverArgs = [] } = options;
+/** Without `slots` it has as many as it likes, and one KV cache for all. */
+function argumentsFor(file: string, options: LoadOptions, { contextSize }: LoadPlan): readonly string[] {
+  const { slots, threads, gpu, gpuLayers = 'auto', kvCacheType = 'f16', loras = [], serverArgs = [] } = options;
   return [
     '--no-webui',
     '--model',
     file,
-    '--parallel',
-    String(slots),
     '--ctx-size',
-    String(contextSize * slots),
+    String(contextSize * (slots || 1)),
+    ...(slots > 0 ? ['--parallel', String(slots)] : []),
     ...(threads > 0 ? ['--threads', String(threads)] : []),
     ...(gpu === 'off' ? ['--device', 'none'] : []),
     ...(gpuLayers === 'auto' ? [] : ['--n-gpu-layers', String(gpuLayers)]),

@@ -10,6 +10,7 @@ import { replyEnd, countTools, overheadDialogs, overheadOf } from '../decoding/t
 import type { RemoteModel } from '../contract/model.ts';
 import { readApiKey, readTemplate, serverApis } from './serverApis.ts';
 import { RemotePrompts, type RemoteTokenizer } from './sequence/remotePrompts.ts';
+import { sharingCells } from './llamaServer/sharedCells.ts';
 import { RemoteSlots } from './endpoints/remoteSlots.ts';
 import type { Token } from '../decoding/tokenizer.ts';
 import { type ModelMemory, noModelMemory, noStats } from '../contract/memory.ts';
@@ -28,6 +29,7 @@ export interface RemoteLoadOptions extends Pick<LoadOptions, 'contextSize' | 'sl
 export interface OwnServer extends Pick<RemoteModelParts, 'memory' | 'supervision'> {
   /** Resolves when it can be asked. @throws Fault when it has ended; the reason of the signal. */
   readonly ready: (signal: AbortSignal) => Promise<void>;
+  readonly sharesCells: boolean;
 }
 
 interface AnsweringServer {
@@ -55,7 +57,11 @@ export async function loadRemoteModel(remote: RemoteModel, options: RemoteLoadOp
     for (const connection of connections) connection[Symbol.dispose]();
   };
   try {
-    const servers = connections.map((connection) => serverApis[remote.api](connection, remote.model, ownTemplate));
+    const open = (connection: HttpConnection): InferenceServer =>
+      serverApis[remote.api](connection, remote.model, ownTemplate);
+    const servers = connections.map((connection) =>
+      own?.sharesCells ? sharingCells(open(connection)) : open(connection),
+    );
     const answers = await askAll(servers, signal);
     const { answering, problems } = answers;
     const notes = [...problems.values()];

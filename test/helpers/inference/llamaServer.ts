@@ -9,6 +9,8 @@ export interface InferenceLog {
   readonly completions: Record<string, unknown>[];
   /** Tokens of each, and of those the tokens that were computed after the client had gone. */
   readonly computed: { tokens: number; afterClose: number }[];
+  /** The most tokens that requests at the same time could need together, prompts included. */
+  mostCells: number;
   /** Bodies of the requests that set the scales of LoRA adapters. */
   readonly loraScales: unknown[];
 }
@@ -33,7 +35,8 @@ export async function startLlamaServer({
   apiKey,
 }: TestLlamaServerOptions = {}): Promise<TestLlamaServer> {
   const model = await DemoModel.load(slots, contextSize);
-  const log: InferenceLog = { completions: [], computed: [], loraScales: [] };
+  let cells = 0;
+  const log: InferenceLog = { completions: [], computed: [], mostCells: 0, loraScales: [] };
   const { weights } = model;
   const { tokens: spellings } = weights.fileInfo.metadata.tokenizer.ggml;
   const bosToken = weights.tokens.shouldPrependBosToken ? weights.tokens.bos : null;
@@ -58,7 +61,12 @@ export async function startLlamaServer({
       log.loraScales.push(body);
       return { success: true };
     },
-    '/completion': (body, response) => complete(model, body, response, log),
+    async '/completion'(body, response) {
+      const needed = (body['prompt'] as readonly Token[]).length + Number(body['n_predict']);
+      cells += needed;
+      log.mostCells = Math.max(log.mostCells, cells);
+      await complete(model, body, response, log).finally(() => (cells -= needed));
+    },
   };
   const server = createServer(async (request, response) => {
     try {
@@ -93,8 +101,9 @@ async function complete(model: DemoModel, body: Body, response: ServerResponse, 
   const computed = { tokens: 0, afterClose: 0 };
   log.completions.push(body);
   log.computed.push(computed);
-  const index = typeof body['id_slot'] === 'number' ? body['id_slot'] : 0;
-  const slot = model.slots[index % model.slots.length];
+  const index = body['id_slot'] as number;
+  const idle = model.slots.find(({ isBusy }) => !isBusy) ?? model.slots[0];
+  const slot = index < 0 ? idle : model.slots[index % model.slots.length];
   if (!slot) throw new Error('no slot');
   await slot.exclusive(async () => {
     if (response.destroyed) return;
