@@ -71,7 +71,7 @@ describe('the reports of frame times', () => {
     expect(() => client.reportFrame('16', targetMs)).toThrow('reportFrame.ms');
     while (received.length === 0) {
       client.reportFrame(20.5, targetMs);
-      await new Promise(setImmediate);
+      await new Promise((resolve) => setTimeout(resolve, 10));
     }
     expect(received).toMatchObject([{ requestId: 1, reportFrame: { ms: 20.5, targetMs } }]);
   });
