@@ -42,7 +42,7 @@ describe('a lock that several contend for', () => {
   it('is held by one of them at a time', async () => {
     let [inside, most] = [0, 0];
     const contend = async (): Promise<void> => {
-      for (let rounds = 0; rounds < (isWhole ? 150 : 30);) {
+      for (let rounds = 0; rounds < (isWhole ? 60 : 30);) {
         const lock = await acquireLock(path()).catch(() => undefined);
         if (!lock) continue;
         rounds++;
