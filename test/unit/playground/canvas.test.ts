@@ -119,7 +119,7 @@ describe('the limits of the canvas', () => {
     ['one node more', drawLimits.nodes + 1, 1, /^The graph has 401 nodes, /],
     ['the most exits', 2, drawLimits.exits / 2, undefined],
     ['one exit more', 1, drawLimits.exits + 1, /^The graph has 4001 exits, /],
-    ['more exits than a call has arguments', 1, 200_000, /^The graph has 200000 exits, /],
+    ['more exits than a call has arguments', 1, 140_000, /^The graph has 140000 exits, /],
   ])('are kept by %s', (_, nodes, exits, problem) => {
     const found = drawProblem(many(nodes, exits), noTypes);
     if (problem) expect(found).toMatch(problem);

@@ -17,6 +17,7 @@ const onLongTexts = (operation: string): string =>
   `${turns}{% set ns = namespace() %}${long('t', 21)}${long('p', 17)}{{ ${operation} }}`;
 const often = (operation: string): string =>
   `${turns}{% set ns = namespace() %}${long('t', 21)}{% for i in range(90000) %}{% set x = ${operation} %}{% endfor %}`;
+const refusal = /^its chat template is refused: hostile\.jinja, line \d+: (the template|trying it out) (takes|makes)/;
 
 describe('a chat template that is slow to try out', () => {
   it.each([
@@ -37,10 +38,12 @@ describe('a chat template that is slow to try out', () => {
     ['has a long key often', often('{ns.t: 1, ns.t + "b": 2}')],
     ['calls a macro with very many arguments often', `{% macro f() %}{% endmacro %}${often('f(*range(90000))')}`],
   ])('%s is refused with its name and line', (_, source) => {
+    expect(() => probeChatTemplate(source, ends, 'hostile.jinja')).toThrow(refusal);
+  });
+
+  it('is refused again when it is loaded again', () => {
     for (const load of ['first', 'again'])
-      expect(() => probeChatTemplate(source, ends, 'hostile.jinja'), load).toThrow(
-        /^its chat template is refused: hostile\.jinja, line \d+: (the template|trying it out) (takes|makes)/,
-      );
+      expect(() => probeChatTemplate(often('ns.t is lower'), ends, 'hostile.jinja'), load).toThrow(refusal);
   });
 
   it.each(['[] * 4000000000', '() * 4000000000'])('repeats nothing often and is used: %s', (nothing) => {

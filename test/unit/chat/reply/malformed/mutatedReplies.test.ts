@@ -118,7 +118,7 @@ describe('the definition of markup', () => {
 describe('replies with mistakes', () => {
   it('put no markup of a call into the answer, and lose no call that they open', () => {
     const failures: string[] = [];
-    const count = isWhole ? 1600 : 500;
+    const count = isWhole ? 1000 : 500;
     let [withCalls, withUnread, withBoth] = [0, 0, 0];
     for (const { dialect, text } of mutatedReplies(count, 20)) {
       const reply = read(text, dialect);
