@@ -35,7 +35,7 @@ describe('replies in react', () => {
   });
 
   it('with mistakes put no keyword into the answer, and lose no call that they open', () => {
-    const count = isWhole ? 800 : 200;
+    const count = isWhole ? 500 : 200;
     let [withCalls, withUnread] = [0, 0];
     for (const { text } of mutatedReplies(count, 20, reactDialect)) {
       // Tags of other formats within keywords are another matter.
@@ -77,7 +77,7 @@ describe('the time that react takes', () => {
     '\n** ',
     'Acti\n',
   ])('is linear in the text: %j', (unit) => {
-    const { residual } = react.detect(unit.repeat(scaled(16_000)), { tools: replyTools });
+    const { residual } = react.detect(unit.repeat(scaled(10_000)), { tools: replyTools });
     expect(residual.length).toBeLessThanOrEqual(unit.length * 32_000);
   });
 });

@@ -177,7 +177,7 @@ function judge(
   return { ruledOut, possible };
 }
 
-const graphs = 200;
+const graphs = 140;
 
 describe(`turns of ${graphs} random graphs`, () => {
   it('do nothing that the audit of their graph rules out, and sometimes what it says they can', async () => {

@@ -161,7 +161,7 @@ describe('random filters', () => {
   it('agree on random metadata with a plain evaluation', () => {
     const random = createRng(26);
     const outcomes = { true: 0, false: 0 };
-    for (let round = 0; round < scaled(10_000); round++) {
+    for (let round = 0; round < scaled(5000); round++) {
       const isDeclared = round % 2 === 0;
       const maker = new FilterMaker(random, isDeclared);
       const filter = maker.filter(3);
@@ -176,6 +176,6 @@ describe('random filters', () => {
           expect.fail(`${JSON.stringify(filter)} on ${JSON.stringify(metadata)} must be ${String(expected)}`);
       }
     }
-    expect(Math.min(outcomes.true, outcomes.false)).toBeGreaterThan(scaled(5000));
+    expect(Math.min(outcomes.true, outcomes.false)).toBeGreaterThan(scaled(2500));
   });
 });

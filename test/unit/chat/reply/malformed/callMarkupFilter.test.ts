@@ -83,7 +83,7 @@ describe('streamed text without call markup', () => {
 
   it('has no mark, however replies with mistakes are cut', () => {
     const random = createRng(3);
-    for (const { dialect, text } of mutatedReplies(isWhole ? 600 : 200, 31)) {
+    for (const { dialect, text } of mutatedReplies(isWhole ? 400 : 200, 31)) {
       if (text.includes('`')) continue;
       const whole = filter([text], dialect.format.markup);
       const pieces: string[] = [];
@@ -125,7 +125,7 @@ describe('streamed text without call markup', () => {
     '\n',
     'a <tool_call> b ',
   ])('takes time linear in the text: %j', (unit) => {
-    const text = unit.repeat(scaled(16_000));
+    const text = unit.repeat(scaled(10_000));
     const pieces = Array.from({ length: Math.ceil(text.length / 10) }, (_, at) => text.slice(at * 10, at * 10 + 10));
     expect(filter(pieces)).toEqual(filter([text]));
   });

@@ -204,7 +204,7 @@ describe('a random mixture of marks', () => {
 
 describe('a long reply', () => {
   // In quadratic time, each of these would take minutes.
-  const repeats = isWhole ? 100_000 : 10_000;
+  const repeats = isWhole ? 50_000 : 10_000;
 
   it.each([
     ['opening and closing marks', defaultReplyMarks, '<think></think>'],

@@ -490,7 +490,7 @@ describe('the variants of a model', () => {
 
 describe('any catalogue', () => {
   it('is parsed or rejected with a location, whatever was changed', () => {
-    const count = isWhole ? 400 : 150;
+    const count = isWhole ? 250 : 150;
     const { read, faults, problems } = fuzzTarget({ parseCatalogue }, { count, seed: 20 });
     expect(Math.min(read, faults, problems)).toBeGreaterThan(count / 30);
   });
