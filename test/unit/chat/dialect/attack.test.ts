@@ -5,6 +5,7 @@ import { stringifyJson } from '../../../../src/chat/json/value.ts';
 import { callMarks } from '../../../../src/chat/dialect/layout.ts';
 import { nativeFormat } from '../../../../src/chat/dialect/nativeFormat.ts';
 import { isWhole, scaled } from '../../../helpers/depth.ts';
+import { expectLinearTime } from '../../../helpers/linearTime.ts';
 import { callText, layoutOf, sampleTools } from '../../../helpers/templates/dialects.ts';
 import { notationTemplates } from '../../../helpers/templates/notations.ts';
 
@@ -35,7 +36,7 @@ describe('detection in native layouts', () => {
     }
   });
 
-  it.each(layouts)('of %s takes linear time', (_name, { layout, outputs }) => {
+  it.each(layouts)('of %s takes linear time', async (_name, { layout, outputs }) => {
     const format = nativeFormat(layout);
     const [output = ''] = outputs;
     const units = [
@@ -55,28 +56,8 @@ describe('detection in native layouts', () => {
       for (const start of ['', output.slice(0, output.indexOf('Oban'))]) {
         // Deeper than values may be nested, also in the short one; a whole output nests nothing.
         const count = Math.max(unit === output ? 20 : 70, Math.ceil(scaled(1000) / unit.length));
-        const [short, long] = [start + unit.repeat(count), start + unit.repeat(8 * count)];
-        // In quadratic time, one long text would take eight times as long as eight short ones of the same total length.
-        let [longMs, eightShortMs] = [Infinity, Infinity];
-        for (let tries = 0; tries < 200 && !(longMs < 4 * eightShortMs); tries++) {
-          longMs = Math.min(
-            longMs,
-            timeOf(() => format.detect(long), 1),
-          );
-          eightShortMs = Math.min(
-            eightShortMs,
-            timeOf(() => format.detect(short), 8),
-          );
-        }
-        expect(longMs, `${start}${unit}...`).toBeLessThan(4 * eightShortMs);
+        await expectLinearTime((times) => format.detect(start + unit.repeat(times * count)), `${start}${unit}...`);
       }
     }
   });
 });
-
-/** Milliseconds that it takes to run something a number of times. */
-function timeOf(run: () => unknown, times: number): number {
-  const start = performance.now();
-  for (let time = 0; time < times; time++) run();
-  return performance.now() - start;
-}

@@ -117,7 +117,8 @@ afterAll(() => rm(folder, { recursive: true }));
 
 const engineOf = ({ url }: ScriptedServer, api: RemoteModel['api'] = 'openai'): Engine =>
   httpEngine({
-    timeouts: { recheckMs: 0, retryMs: 1, breakMs: 20 },
+    // A test in which the engine waits for a silent server does not end.
+    timeouts: { idleMs: 900_000, recheckMs: 0, retryMs: 1, breakMs: 20 },
     remote: { api, baseUrls: [url], model: undefined, apiKeyEnv: undefined, templateFile },
   });
 
@@ -242,7 +243,6 @@ describe.each(['openai', 'llama-server'] as const)('a server with the API %s', (
     await using engine = engineOf(server, api);
     const model = await engine.load('', load);
     await using sequence = model.openSequence();
-    const start = performance.now();
     for (const maxTokens of [1, 3]) {
       const answer = await generate(sequence, userPrompt('Hello?'), { sampling: { max_tokens: maxTokens } });
       expect(answer).toMatchObject({ text: 'a'.repeat(maxTokens), finishReason: 'length' });
@@ -250,7 +250,6 @@ describe.each(['openai', 'llama-server'] as const)('a server with the API %s', (
     }
     // A prefill asks for one token, which nobody reads.
     await sequence.prefill(userPrompt('Are you there?'), signal);
-    expect(performance.now() - start).toBeLessThan(10_000);
     await expect.poll(() => server.cancelled.length).toBeGreaterThanOrEqual(3);
   });
 

@@ -4,6 +4,7 @@ import { formats } from '../../../../../src/chat/formats/index.ts';
 import type { DetectedCall, Detection } from '../../../../../src/chat/tool.ts';
 import { stringifyJson } from '../../../../../src/chat/json/value.ts';
 import { isWhole, scaled } from '../../../../helpers/depth.ts';
+import { expectLinearTime } from '../../../../helpers/linearTime.ts';
 import { collectedReplies, firstReplies, type CollectedReply } from '../../../../helpers/collectedReplies.ts';
 
 function detect(format: string, text: string): Detection {
@@ -414,24 +415,9 @@ describe('detection', () => {
     '<tool_call>{"a": "</tool_call>',
     "<tool_call>{'</tool_call>\n",
   ];
-  it.each(repeatedUnits)('takes linear time for repeated %j', (unit) => {
+  it.each(repeatedUnits)('takes linear time for repeated %j', async (unit) => {
     const count = isWhole ? Math.ceil(500 / unit.length) : 50;
-    for (const start of ['', '<tool_call>{"a": "', "<tool_call>{'a': '", '[[[[']) {
-      const [short, long] = [start + unit.repeat(count), start + unit.repeat(8 * count)];
-      // In quadratic time, one long text would take eight times as long as eight short ones of the same total length.
-      let [longMs, eightShortMs] = [Infinity, Infinity];
-      for (let tries = 0; tries < 200 && !(longMs < 4 * eightShortMs); tries++) {
-        longMs = Math.min(longMs, timeOf(long, 1));
-        eightShortMs = Math.min(eightShortMs, timeOf(short, 8));
-      }
-      expect(longMs).toBeLessThan(4 * eightShortMs);
-    }
+    for (const start of ['', '<tool_call>{"a": "', "<tool_call>{'a': '", '[[[['])
+      await expectLinearTime((times) => detect('chatml', start + unit.repeat(times * count)));
   });
 });
-
-/** Milliseconds that it takes to detect calls in a text `times` times. */
-function timeOf(text: string, times: number): number {
-  const start = performance.now();
-  for (let time = 0; time < times; time++) detect('chatml', text);
-  return performance.now() - start;
-}
