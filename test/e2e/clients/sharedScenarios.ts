@@ -87,9 +87,7 @@ class ScenarioRun implements AsyncDisposable {
     ...members
   }: Step): Promise<object> {
     if (pauseMs > 0) await sleep(pauseMs);
-    if (command === 'connect') await this.#start();
-    const program = this.#program;
-    if (!program) throw new Error('the first step must be connect');
+    const program = (this.#program ??= new ConformProgram(this.#proxy.url, this.#command, this.#env));
     const id = program.send(command, {
       ...(command !== 'create_agent' && { agent: this.#agent }),
       ...(graph && { graph: file.graphs[graph] }),
@@ -120,11 +118,6 @@ class ScenarioRun implements AsyncDisposable {
     this.#proxy.cut();
     await program.count('resumed', 1);
     this.#gate.open();
-  }
-
-  async #start(): Promise<void> {
-    await this.#program?.[Symbol.asyncDispose]();
-    this.#program = new ConformProgram(this.#proxy.url, this.#command, this.#env);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
