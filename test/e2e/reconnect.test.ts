@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { untilExit } from '../cli/command.ts';
@@ -20,40 +20,48 @@ function untilShown(stream: NodeJS.ReadableStream, text: string, times = 1): Pro
   });
 }
 
-// Concurrent: the programs wait most of the time.
-describe.concurrent(`the program of ${page}`, () => {
+it(`the program of ${page} continues its conversation after SIGKILL, SIGTERM and several refusals`, async () => {
+  await using folder = await SampleFolder.create();
+  // Below the ports that systems give out: no server of another test takes it while this one is down.
+  let server = await SampleServer.start(folder, randomInt(20_000, 30_000));
+  await using _ = { [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
+  const { port } = server;
+  const file = join(folder.path, 'dialog.json');
+  await folder.write('dialog.json', '[]');
+  const readDialog = async () => JSON.parse(await readFile(file, 'utf8')) as readonly object[];
+  const { code = '' } = blocksOf(page).find((block) => block.key === key) ?? {};
+  const program = await folder.startProgram('talk.mjs', code, port);
+  const ended = untilExit(program);
+  const failAtEnd = async (): Promise<never> => expect.fail(`the program has ended: ${JSON.stringify(await ended)}`);
+  const orEnd = (shown: Promise<void>) => Promise.race([shown, failAtEnd()]);
+  const say = (text: string): Promise<void> => {
+    const answered = orEnd(untilShown(program.stdout, '\n'));
+    program.stdin.write(text);
+    return answered;
+  };
+  await say('Hello!\n');
+  let before = await readDialog();
+  expect(before).toMatchObject([{ user: 'Hello!' }]);
+
   // After SIGKILL the client reconnects by itself; a server that stops ends the session, and the program connects again.
-  it.each([
+  for (const [signal, refusal] of [
     ['SIGKILL', 'reconnecting'],
     ['SIGTERM', 'no server listens there'],
-  ] as const)('continues the conversation after %s and several refusals', async (signal, refusal) => {
-    await using folder = await SampleFolder.create();
-    // Below the ports that systems give out: no server of another test takes it while this one is down.
-    const first = await SampleServer.start(folder, randomInt(20_000, 30_000));
-    const { port } = first;
-    const file = join(folder.path, 'dialog.json');
-    await folder.write('dialog.json', '[]');
-    const { code = '' } = blocksOf(page).find((block) => block.key === key) ?? {};
-    const program = await folder.startProgram('talk.mjs', code, port);
-    const ended = untilExit(program);
-    const answered = untilShown(program.stdout, '\n');
-    program.stdin.write('Hello!\n');
-    await answered;
-    const before = JSON.parse(await readFile(file, 'utf8')) as readonly object[];
-    expect(before).toMatchObject([{ user: 'Hello!' }]);
-
-    await first.stop(signal);
+  ] as const) {
+    await server.stop(signal);
     const refused = untilShown(program.stderr, refusal, 3);
-    program.stdin.write('Tell me a joke.\n');
-    await Promise.race([refused, ended.then((end) => expect.fail(`the program has ended: ${JSON.stringify(end)}`))]);
+    const answered = say('Tell me a joke.\n');
+    await orEnd(refused);
     expect([program.exitCode, program.signalCode]).toEqual([null, null]);
-    await using second = await SampleServer.start(folder, port);
-    expect(second.port).toBe(port);
-    program.stdin.end();
-
-    const { out, err, ...exit } = await ended;
-    expect({ exit, answers: out.trim().split('\n').length }).toEqual({ exit: { code: 0 }, answers: 2 });
-    expect(err).not.toContain('Unhandled');
-    expect(JSON.parse(await readFile(file, 'utf8'))).toMatchObject([...before, { user: 'Tell me a joke.' }]);
-  });
+    server = await SampleServer.start(folder, port);
+    expect(server.port).toBe(port);
+    await answered;
+    const dialog = await readDialog();
+    expect(dialog).toMatchObject([...before, { user: 'Tell me a joke.' }]);
+    before = dialog;
+  }
+  program.stdin.end();
+  const { out, err, ...exit } = await ended;
+  expect({ exit, answers: out.trim().split('\n').length }).toEqual({ exit: { code: 0 }, answers: 3 });
+  expect(err).not.toContain('Unhandled');
 });
