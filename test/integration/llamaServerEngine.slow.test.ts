@@ -92,6 +92,21 @@ describe.skipIf(isSkipped('ownLlamaServer'))('a model in a llama-server that thi
     expect(server.log.mostCells).toBeLessThanOrEqual(1024);
   });
 
+  it('gives the KV cache of a slow turn to others while it waits', async () => {
+    const model = await openEngine().load(demoFile, { ...options, slots: 0 });
+    const ended: string[] = [];
+    const talk = async (name: string, max_tokens_per_second: number, onText?: () => void): Promise<void> => {
+      await using sequence = model.openSequence();
+      const sampling = { max_tokens: 900, max_tokens_per_second };
+      await generate(sequence, userPrompt('Hello!'), { sampling, ...(onText && { onText }) });
+      ended.push(name);
+    };
+    let slow: Promise<void> = Promise.resolve();
+    await new Promise<void>((resolve) => (slow = talk('slow', 4, resolve)));
+    await Promise.all([slow, talk('quick', 0)]);
+    expect(ended).toEqual(['quick', 'slow']);
+  });
+
   it('ends with the model', async () => {
     const model = await openEngine().load(demoFile, options);
     const [pid = 0] = pids;

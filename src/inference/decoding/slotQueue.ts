@@ -15,6 +15,8 @@ export interface SlotRequest {
   /** The tokens to evaluate in the slot. */
   readonly prompt: Token[];
   readonly priority: Priority;
+  /** Of the cells of a KV cache: the most that it may need, where slots share them. Default 0. */
+  readonly cells?: number;
   /** Evaluates a prompt ahead of time. */
   readonly isWarmUp?: boolean;
   /** Milliseconds that it has waited already, before it had to give a slot back. Default 0. */

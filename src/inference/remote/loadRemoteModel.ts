@@ -10,7 +10,6 @@ import { replyEnd, countTools, overheadDialogs, overheadOf } from '../decoding/t
 import type { RemoteModel } from '../contract/model.ts';
 import { readApiKey, readTemplate, serverApis } from './serverApis.ts';
 import { RemotePrompts, type RemoteTokenizer } from './sequence/remotePrompts.ts';
-import { sharingCells } from './llamaServer/sharedCells.ts';
 import { RemoteSlots } from './endpoints/remoteSlots.ts';
 import type { Token } from '../decoding/tokenizer.ts';
 import { type ModelMemory, noModelMemory, noStats } from '../contract/memory.ts';
@@ -29,6 +28,7 @@ export interface RemoteLoadOptions extends Pick<LoadOptions, 'contextSize' | 'sl
 export interface OwnServer extends Pick<RemoteModelParts, 'memory' | 'supervision'> {
   /** Resolves when it can be asked. @throws Fault when it has ended; the reason of the signal. */
   readonly ready: (signal: AbortSignal) => Promise<void>;
+  /** Whether its slots share one KV cache. */
   readonly sharesCells: boolean;
 }
 
@@ -57,11 +57,7 @@ export async function loadRemoteModel(remote: RemoteModel, options: RemoteLoadOp
     for (const connection of connections) connection[Symbol.dispose]();
   };
   try {
-    const open = (connection: HttpConnection): InferenceServer =>
-      serverApis[remote.api](connection, remote.model, ownTemplate);
-    const servers = connections.map((connection) =>
-      own?.sharesCells ? sharingCells(open(connection)) : open(connection),
-    );
+    const servers = connections.map((connection) => serverApis[remote.api](connection, remote.model, ownTemplate));
     const answers = await askAll(servers, signal);
     const { answering, problems } = answers;
     const notes = [...problems.values()];
@@ -104,7 +100,7 @@ function toEndpoints(
   servers: readonly InferenceServer[],
   { answering, problems }: Answers,
   served: ServerProps,
-  { slots: wantedSlots, timeouts }: RemoteLoadOptions,
+  { slots: wantedSlots, timeouts, own: started }: RemoteLoadOptions,
   closing: AbortSignal,
 ): Endpoints {
   const slotCount = ({ slots }: Pick<ServerProps, 'slots'>): number =>
@@ -113,14 +109,18 @@ function toEndpoints(
     const own = answering.find((one) => one.server === server)?.props;
     const problem = problems.get(server);
     const wanted = { ...served, model: own?.model };
-    return new Endpoint(server, new RemoteSlots(own ? slotCount(own) : 0), {
-      ...timeouts,
-      ...(problem !== undefined && { problem }),
-      async check(slots, isAnother) {
-        const count = slotCount(await checkServed(server, wanted, closing));
-        if (isAnother || count !== slots.count) slots.restart(count);
+    return new Endpoint(
+      server,
+      new RemoteSlots(own ? slotCount(own) : 0, started?.sharesCells ? own?.contextSize : Infinity),
+      {
+        ...timeouts,
+        ...(problem !== undefined && { problem }),
+        async check(slots, isAnother) {
+          const count = slotCount(await checkServed(server, wanted, closing));
+          if (isAnother || count !== slots.count) slots.restart(count);
+        },
       },
-    });
+    );
   });
   return new Endpoints(endpoints, timeouts);
 }

@@ -18,6 +18,8 @@ export interface SlotLease {
 /** An inference that needs a slot. */
 export interface RemoteWork<T> extends InferenceSchedule, Pick<GenerateOptions, 'backpressure'> {
   readonly tokens: Token[];
+  /** Tokens that it may need in all: also those that it computes. */
+  readonly cells: () => number;
   readonly signal: AbortSignal;
   readonly throttle?: TokenThrottle;
   readonly isWarmUp?: boolean;
@@ -90,12 +92,13 @@ export class RemoteRunner {
 
   async #computeAt<T>(
     endpoint: Endpoint,
-    { tokens, pace, priority = 'NORMAL', isWarmUp = false, compute }: RemoteWork<T>,
+    { tokens, cells, pace, priority = 'NORMAL', isWarmUp = false, compute }: RemoteWork<T>,
     signal: AbortSignal,
   ): Promise<T | 'paused' | undefined> {
     this.#endpoint = endpoint;
     const { slots } = endpoint;
-    const slot = await slots.acquire({ owner: this.#owner, prompt: tokens, priority, isWarmUp }, signal);
+    const request = { owner: this.#owner, prompt: tokens, cells: cells(), priority, isWarmUp };
+    const slot = await slots.acquire(request, signal);
     if (!slot) return undefined;
     try {
       if (signal.aborted) return undefined;

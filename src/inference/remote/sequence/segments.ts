@@ -41,6 +41,8 @@ export class Segments {
   readonly #generation: Generation;
   readonly #options: SegmentOptions;
   readonly #seed: number;
+  /** Tokens that it may need in all, as far as is known. */
+  cells: number;
   #segment: Segment | undefined;
   #count = 0;
   #hasAsked = false;
@@ -50,6 +52,7 @@ export class Segments {
   constructor(generation: Generation, options: SegmentOptions) {
     this.#generation = generation;
     this.#options = options;
+    this.cells = options.start.tokens.length + generation.state.tokensLeft;
     this.#seed = options.sampling.seed || 1 + randomInt(maxSeed);
   }
 
@@ -79,11 +82,14 @@ export class Segments {
     const segment = (isDrawn && this.#segment) || (await this.#newSegment());
     this.#segment = segment;
     const replayed = pieces.slice(segment.from);
+    const maxTokens = this.#generation.state.tokensLeft + replayed.reduce((sum, { count }) => sum + count, 0);
+    this.cells = segment.context.length + maxTokens;
+    if (this.cells > slot.cells) return 'paused';
     slot.tokens = segment.context;
     const request: RemoteRequest = {
       prompt: segment.context,
       slot: slot.id,
-      maxTokens: this.#generation.state.tokensLeft + replayed.reduce((sum, { count }) => sum + count, 0),
+      maxTokens,
       sampling: this.#options.sampling,
       biases: this.#options.biases,
       seed: segment.seed,
