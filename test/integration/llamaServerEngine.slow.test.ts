@@ -6,13 +6,14 @@ import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { connect } from '../../src/client/index.ts';
+import { all, any, text } from '../../src/chat/grammar/rule.ts';
 import type { LoadOptions } from '../../src/inference/contract/engine.ts';
 import { LlamaServerEngine, type LlamaServerOptions } from '../../src/inference/llamaServer/engine.ts';
 import { readGguf } from '../../src/inference/llama/gguf/validateFile.ts';
 import type { EngineCrash } from '../../src/inference/process/supervisor.ts';
 import { loraGguf } from '../../scripts/gguf/lora.mjs';
 import { engineContract } from '../contracts/engine.ts';
-import { generate, userPrompt } from '../contracts/generation.ts';
+import { generate, longText, userPrompt } from '../contracts/generation.ts';
 import { startLlamaServer, type TestLlamaServer } from '../helpers/inference/llamaServer.ts';
 import { isSkipped } from '../helpers/requirements.mjs';
 import { isRunning, whenEnded } from '../helpers/runningProcesses.ts';
@@ -66,8 +67,8 @@ describe.skipIf(isSkipped('ownLlamaServer'))('a model in a llama-server that thi
   it('generates, counts, and says what it takes', async () => {
     const model = await openEngine().load(demoFile, options);
     await using sequence = model.openSequence();
-    const { text } = await generate(sequence, userPrompt('Hello!'), { sampling: { max_tokens: 8 } });
-    expect(text).not.toBe('');
+    const { text: said } = await generate(sequence, userPrompt('Hello!'), { sampling: { max_tokens: 8 } });
+    expect(said).not.toBe('');
     expect(await model.count(['lamp'])).toEqual([expect.any(Number)]);
     const { backend, memory } = model.stats();
     expect(backend).toBe('llama-server');
@@ -105,6 +106,18 @@ describe.skipIf(isSkipped('ownLlamaServer'))('a model in a llama-server that thi
     await new Promise<void>((resolve) => (slow = talk('slow', 4, resolve)));
     await Promise.all([slow, talk('quick', 0)]);
     expect(ended).toEqual(['quick', 'slow']);
+  });
+
+  it('goes on with a strict answer once the server has ended the part before it', async () => {
+    const model = await openEngine().load(demoFile, { ...options, slots: 0 });
+    await using sequence = model.openSequence();
+    server.log.mostCells = 0;
+    const light = all(text('the lamp is '), any(text('red'), text('green')), text(' and '));
+    const { text: said } = await generate(sequence, userPrompt(longText(60)), {
+      grammar: { kind: 'full', rule: all(light, light, light) },
+    });
+    expect(said).toMatch(/^(the lamp is (red|green) and ){3}$/);
+    expect(server.log.mostCells).toBeLessThanOrEqual(1024);
   });
 
   it('ends with the model', async () => {

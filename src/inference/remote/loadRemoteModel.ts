@@ -10,6 +10,7 @@ import { replyEnd, countTools, overheadDialogs, overheadOf } from '../decoding/t
 import type { RemoteModel } from '../contract/model.ts';
 import { readApiKey, readTemplate, serverApis } from './serverApis.ts';
 import { RemotePrompts, type RemoteTokenizer } from './sequence/remotePrompts.ts';
+import { afterEndedRequests } from './llamaServer/endedRequests.ts';
 import { RemoteSlots } from './endpoints/remoteSlots.ts';
 import type { Token } from '../decoding/tokenizer.ts';
 import { type ModelMemory, noModelMemory, noStats } from '../contract/memory.ts';
@@ -57,7 +58,9 @@ export async function loadRemoteModel(remote: RemoteModel, options: RemoteLoadOp
     for (const connection of connections) connection[Symbol.dispose]();
   };
   try {
-    const servers = connections.map((connection) => serverApis[remote.api](connection, remote.model, ownTemplate));
+    const open = (connection: HttpConnection): InferenceServer =>
+      serverApis[remote.api](connection, remote.model, ownTemplate);
+    const servers = connections.map((each) => (own?.sharesCells ? afterEndedRequests(open(each)) : open(each)));
     const answers = await askAll(servers, signal);
     const { answering, problems } = answers;
     const notes = [...problems.values()];

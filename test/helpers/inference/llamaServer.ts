@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Token } from 'node-llama-cpp';
 import { DemoModel, type DemoSlot } from './demoModel.ts';
 
@@ -50,6 +51,7 @@ export async function startLlamaServer({
       eos_token: weights.tokens.eosString ?? '',
       build_info: 'test',
     }),
+    '/slots': () => model.slots.map(({ isBusy }) => ({ is_processing: isBusy })),
     '/v1/models': () => ({ data: [{ id: 'demo', meta: { n_vocab: spellings.length, n_ctx: contextSize } }] }),
     '/tokenize'({ content, parse_special: special = true, add_special: withBos = false, with_pieces: withPieces }) {
       const tokens =
@@ -95,6 +97,9 @@ export async function startLlamaServer({
   };
 }
 
+/** The real one notices a closed connection late, too. */
+const noticeMs = 30;
+
 type Body = Readonly<Record<string, unknown>>;
 
 async function complete(model: DemoModel, body: Body, response: ServerResponse, log: InferenceLog): Promise<void> {
@@ -112,7 +117,7 @@ async function complete(model: DemoModel, body: Body, response: ServerResponse, 
       if (event['stop'] === false) computed.tokens++;
       if (response.destroyed) {
         computed.afterClose++;
-        return;
+        return sleep(noticeMs);
       }
       response.write(`data: ${JSON.stringify(event)}\n\n`);
     }

@@ -1,0 +1,34 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isObject } from '../../../base/jsonTypes.ts';
+import type { InferenceServer } from '../inferenceServer.ts';
+
+const pollMs = 20;
+
+/**
+ * A llama-server that only this process uses, and whose slots share one KV cache. It computes a request that was ended here until
+ * it notices. What is asked for next waits for that: both together may need more cells than there are, or the same slot.
+ */
+export function afterEndedRequests(server: InferenceServer): InferenceServer {
+  let open = 0;
+  let isEnding = false;
+  const isBusy = (slot: unknown): boolean => isObject(slot) && slot['is_processing'] === true;
+  return {
+    ...server,
+    async *complete(request, signal) {
+      for (; isEnding; await sleep(pollMs, undefined, { signal })) {
+        const slots = await server.connection.json({ path: '/slots', signal });
+        isEnding = Array.isArray(slots) && slots.filter(isBusy).length > open;
+      }
+      let isComplete = false;
+      open++;
+      try {
+        const end = yield* server.complete(request, signal);
+        isComplete = true;
+        return end;
+      } finally {
+        open--;
+        isEnding ||= !isComplete;
+      }
+    },
+  };
+}
