@@ -162,7 +162,6 @@ function argumentsFor(file: string, options: LoadOptions, { contextSize }: LoadP
     ...(kvCacheType === 'f16' ? [] : ['--cache-type-k', kvCacheType, '--cache-type-v', kvCacheType]),
     ...(loras.length === 0 ? [] : ['--lora', loras.map(({ file: lora }) => toCsv(lora)).join()]),
     ...serverArgs,
-    // It tells which are busy.
     '--slots',
   ];
 }

@@ -90,8 +90,7 @@ export class RemoteSlots {
 
   #take({ owner, prompt, cells = 0 }: SlotRequest): RemoteSlot | undefined {
     const taken = this.#slots.reduce((sum, slot) => sum + (slot.isBusy ? slot.cells : 0), 0);
-    const isShared = this.#cells < Infinity;
-    if (isShared && taken > 0 && taken + cells > this.#cells) this.#isShort = true;
+    if (taken > 0 && taken + cells > this.#cells) this.#isShort = true;
     if (this.#isShort) return undefined;
     const idle = this.#slots.filter(({ isBusy }) => !isBusy);
     const shared = (slot: RemoteSlot): number => commonPrefixLength(slot.tokens, prompt);
@@ -101,7 +100,7 @@ export class RemoteSlots {
     );
     if (!best) return undefined;
     best.owner = owner;
-    if (isShared) best.cells = cells;
+    if (this.#cells < Infinity) best.cells = cells;
     best.isBusy = true;
     best.lastUse = ++this.#uses;
     return best;
