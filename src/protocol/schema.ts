@@ -33,6 +33,8 @@ export interface Schema {
   readonly live?: boolean;
   /** What a form edits a string with: several lines, or a list of the models. */
   readonly editor?: 'multiline' | 'model';
+  /** What to do instead of an unknown member. */
+  readonly $comment?: string;
 }
 
 export interface ObjectSchema extends Schema {
@@ -182,8 +184,9 @@ function errorMessage(error: ErrorObject): SchemaError {
   // Its value is not formatted: an object with 95,000 unknown keys has an error for each, and takes 30 ms to format.
   if (error.keyword !== 'additionalProperties') return { pointer: '', message: describeWrong(error) };
   const name = String(additionalProperty);
-  const known = Object.keys((error.parentSchema as Schema).properties ?? {});
-  return { pointer: escapePointerToken(name), message: `is not known here${didYouMean(name, known)}` };
+  const { properties = {}, $comment: advice = '' } = error.parentSchema as Schema;
+  const hint = didYouMean(name, Object.keys(properties)) || advice;
+  return { pointer: escapePointerToken(name), message: `is not known here${hint}` };
 }
 
 function describeWrong({ keyword, schema, parentSchema, data, message }: ErrorObject): string {

@@ -28,18 +28,21 @@ export const pythonTypes = {
   dict: 'object',
 } as const;
 
-const paramSchema = closedObject(['name', 'type'], {
-  name: string({ minLength: 1 }, 'Name of the parameter.'),
-  type: string(
-    { enum: [...Object.values(pythonTypes), ...Object.keys(pythonTypes)] },
-    'Type of its value. The names of Python (the last six) are understood, with a warning.',
-  ),
-  description: string('What the parameter means, for the model.'),
-  required: boolean('Whether a call must have it; default: true.'),
-  enum: array({ minItems: 1, items: {} }, 'The only values allowed.'),
-  items: object('JSON Schema of the elements of an array.'),
-  ...factSchemas,
-});
+const paramSchema = {
+  $comment: '; other keywords of JSON Schema need "parameters": {"type": "object", "properties": {...}}',
+  ...closedObject(['name', 'type'], {
+    name: string({ minLength: 1 }, 'Name of the parameter.'),
+    type: string(
+      { enum: [...Object.values(pythonTypes), ...Object.keys(pythonTypes)] },
+      'Type of its value. The names of Python (the last six) are understood, with a warning.',
+    ),
+    description: string('What the parameter means, for the model.'),
+    required: boolean('Whether a call must have it; default: true.'),
+    enum: array({ minItems: 1, items: {} }, 'The only values allowed.'),
+    items: object('JSON Schema of the elements of an array.'),
+    ...factSchemas,
+  }),
+} as const;
 
 // No default in here: ajv fills none into the branches of a choice.
 const members = {

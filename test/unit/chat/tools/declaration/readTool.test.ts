@@ -85,6 +85,13 @@ describe('a tool is refused at its place', () => {
     ['an empty object', {}, ['/name is missing', '/description is missing']],
     ['only a type', { type: 'function' }, ['/function is missing']],
     ['another type', { ...openAi(), type: 'tool' }, ['/type must be one of "function", not "tool"']],
+    [
+      'a listed parameter with other keywords of JSON Schema',
+      own([{ name: 'a', type: 'integer', minimum: 1 } as never]),
+      [
+        '/parameters/0/minimum is not known here; other keywords of JSON Schema need "parameters": {"type": "object", "properties": {...}}',
+      ],
+    ],
     ['both forms', { name: 'f', function: { name: 'f' } }, ['/name is not known here']],
     ['a flat form with a type', { ...own([]), type: 'function' }, ['/type is not known here']],
     ['a function without a name', { function: { description: 'd' } }, ['/function/name is missing']],
