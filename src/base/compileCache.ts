@@ -1,12 +1,8 @@
 import module from 'node:module';
 import { join } from 'node:path';
 
-/** Functions of `node:module` since Node 22.10. */
-interface CompileCache {
-  readonly enableCompileCache?: (folder: string) => unknown;
-  readonly flushCompileCache?: () => void;
-}
-
+/** Since Node 22.10. */
+type CompileCache = Partial<Record<'enableCompileCache' | 'flushCompileCache', (folder?: string) => void>>;
 const { enableCompileCache, flushCompileCache } = module as CompileCache;
 
 /**

@@ -75,21 +75,21 @@ describe.skipIf(isSkipped('ownLlamaServer'))('a model in a llama-server that thi
     expect(Math.min(memory.weights.ram, memory.context.ram)).toBeGreaterThan(100_000);
   });
 
-  it('has one KV cache for all where no slots are asked for, and requests wait that could need more of it', async () => {
+  it('has one KV cache for all where no slots are asked for, and gives room in it', async () => {
     const model = await openEngine().load(demoFile, { ...options, slots: 0 });
     const { memory, slots } = model.stats();
     const asked = await openEngine().load(demoFile, options);
     expect(memory.context.ram * 2).toBe(asked.stats().memory.context.ram);
-    const talk = async (maxTokens: number): Promise<string> => {
+    const prompt = userPrompt(`${longText(36)}Tell me a long story about the sea, the wind and the old house.`);
+    const talk = async (): Promise<string> => {
       await using sequence = model.openSequence();
-      return (await generate(sequence, userPrompt('Hello!'), { sampling: { max_tokens: maxTokens } })).text;
+      const sampling = { max_tokens: 120, temperature: 3, seed: 3 };
+      return (await generate(sequence, prompt, { sampling })).text;
     };
     server.log.mostCells = 0;
-    await Promise.all(Array.from({ length: slots }, () => talk(200)));
-    if (!realBinary) expect(server.log.mostCells).toBeGreaterThan(2 * 200);
-    server.log.mostCells = 0;
-    const texts = await Promise.all(Array.from({ length: 3 }, () => talk(900)));
-    expect(new Set(texts).size).toBe(1);
+    const texts = await Promise.all(Array.from({ length: slots + 1 }, talk));
+    expect(Math.min(...texts.map((each) => each.length))).toBeGreaterThan(60);
+    if (!realBinary) expect(server.log.mostCells).toBeGreaterThan(900);
     expect(server.log.mostCells).toBeLessThanOrEqual(1024);
   });
 

@@ -15,8 +15,8 @@ export interface SlotRequest {
   /** The tokens to evaluate in the slot. */
   readonly prompt: Token[];
   readonly priority: Priority;
-  /** Of the cells of a KV cache: the most that it may need, where slots share them. Default 0. */
-  readonly cells?: number;
+  /** How many it has in all, also generated ones. Default: those of the prompt. */
+  readonly tokens?: number;
   /** Evaluates a prompt ahead of time. */
   readonly isWarmUp?: boolean;
   /** Milliseconds that it has waited already, before it had to give a slot back. Default 0. */

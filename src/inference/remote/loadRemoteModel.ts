@@ -112,18 +112,15 @@ function toEndpoints(
     const own = answering.find((one) => one.server === server)?.props;
     const problem = problems.get(server);
     const wanted = { ...served, model: own?.model };
-    return new Endpoint(
-      server,
-      new RemoteSlots(own ? slotCount(own) : 0, started?.sharesCells ? own?.contextSize : Infinity),
-      {
-        ...timeouts,
-        ...(problem !== undefined && { problem }),
-        async check(slots, isAnother) {
-          const count = slotCount(await checkServed(server, wanted, closing));
-          if (isAnother || count !== slots.count) slots.restart(count);
-        },
+    const ownSlots = new RemoteSlots(own ? slotCount(own) : 0, started?.sharesCells ? own?.contextSize : Infinity);
+    return new Endpoint(server, ownSlots, {
+      ...timeouts,
+      ...(problem !== undefined && { problem }),
+      async check(slots, isAnother) {
+        const count = slotCount(await checkServed(server, wanted, closing));
+        if (isAnother || count !== slots.count) slots.restart(count);
       },
-    );
+    });
   });
   return new Endpoints(endpoints, timeouts);
 }
@@ -171,12 +168,10 @@ async function askAll(servers: readonly InferenceServer[], signal: AbortSignal):
   return { answering, problems };
 }
 
-const reducedContext = (wanted: number, served: number): readonly string[] =>
-  wanted > served
-    ? [
-        `context_size is ${wanted}, but the server has ${served} tokens for each sequence: start it with a larger context`,
-      ]
-    : [];
+const reducedContext = (wanted: number, served: number): readonly string[] => {
+  const note = `context_size is ${wanted}, but the server has ${served} tokens for each sequence: start it with a larger context`;
+  return wanted > served ? [note] : [];
+};
 
 interface ServedModel extends Pick<ServerProps, 'chatTemplate' | 'bos' | 'eos' | 'fingerprint'> {
   /** Tokens of each slot, at least. */

@@ -21,10 +21,8 @@ export function readApiKey({ apiKeyEnv }: RemoteModel, environment: Environment)
   if (apiKeyEnv === undefined) return undefined;
   const key = environment[apiKeyEnv];
   if (key !== undefined && key !== '') return key;
-  throw new Fault(
-    'MODEL_LOAD_FAILED',
-    `the environment variable ${apiKeyEnv} (api_key_env) is not set: set it to the API key`,
-  );
+  const message = `the environment variable ${apiKeyEnv} (api_key_env) is not set: set it to the API key`;
+  throw new Fault('MODEL_LOAD_FAILED', message);
 }
 
 /** The chat template that the catalogue names for a model; undefined: it names none. @throws Fault MODEL_LOAD_FAILED */

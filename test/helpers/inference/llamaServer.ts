@@ -10,7 +10,8 @@ export interface InferenceLog {
   readonly completions: Record<string, unknown>[];
   /** Tokens of each, and of those the tokens that were computed after the client had gone. */
   readonly computed: { tokens: number; afterClose: number }[];
-  /** The most tokens that requests at the same time could need together, prompts included. */
+  /** Tokens that the requests have together, prompts included, and the most so far. */
+  cells: number;
   mostCells: number;
   /** Bodies of the requests that set the scales of LoRA adapters. */
   readonly loraScales: unknown[];
@@ -36,8 +37,7 @@ export async function startLlamaServer({
   apiKey,
 }: TestLlamaServerOptions = {}): Promise<TestLlamaServer> {
   const model = await DemoModel.load(slots, contextSize);
-  let cells = 0;
-  const log: InferenceLog = { completions: [], computed: [], mostCells: 0, loraScales: [] };
+  const log: InferenceLog = { completions: [], computed: [], cells: 0, mostCells: 0, loraScales: [] };
   const { weights } = model;
   const { tokens: spellings } = weights.fileInfo.metadata.tokenizer.ggml;
   const bosToken = weights.tokens.shouldPrependBosToken ? weights.tokens.bos : null;
@@ -63,12 +63,7 @@ export async function startLlamaServer({
       log.loraScales.push(body);
       return { success: true };
     },
-    async '/completion'(body, response) {
-      const needed = (body['prompt'] as readonly Token[]).length + Number(body['n_predict']);
-      cells += needed;
-      log.mostCells = Math.max(log.mostCells, cells);
-      await complete(model, body, response, log).finally(() => (cells -= needed));
-    },
+    '/completion': (body, response) => complete(model, body, response, log),
   };
   const server = createServer(async (request, response) => {
     try {
@@ -110,16 +105,30 @@ async function complete(model: DemoModel, body: Body, response: ServerResponse, 
   const idle = model.slots.find(({ isBusy }) => !isBusy) ?? model.slots[0];
   const slot = index < 0 ? idle : model.slots[index % model.slots.length];
   if (!slot) throw new Error('no slot');
+  let cells = 0;
+  const use = (tokens: number): void => {
+    cells += tokens;
+    log.cells += tokens;
+    log.mostCells = Math.max(log.mostCells, log.cells);
+  };
   await slot.exclusive(async () => {
     if (response.destroyed) return;
     response.writeHead(200, { 'content-type': 'text/event-stream' });
-    for await (const event of events(model, slot, body)) {
-      if (event['stop'] === false) computed.tokens++;
-      if (response.destroyed) {
-        computed.afterClose++;
-        return sleep(noticeMs);
+    use((body['prompt'] as readonly Token[]).length);
+    try {
+      for await (const event of events(model, slot, body)) {
+        if (event['stop'] === false) {
+          computed.tokens++;
+          use(1);
+        }
+        if (response.destroyed) {
+          computed.afterClose++;
+          return await sleep(noticeMs);
+        }
+        response.write(`data: ${JSON.stringify(event)}\n\n`);
       }
-      response.write(`data: ${JSON.stringify(event)}\n\n`);
+    } finally {
+      use(-cells);
     }
     response.end();
   });

@@ -37,7 +37,7 @@ type Body = Readonly<Record<string, unknown>>;
 export async function startOpenAiServer(options: TestOpenAiServerOptions = {}): Promise<TestOpenAiServer> {
   const { slots = 2, contextSize = 1024, apiKey, tokenizes = true, tellsControlTokens = true } = options;
   const model = await DemoModel.load(slots, contextSize);
-  const log: InferenceLog = { completions: [], computed: [], mostCells: 0, loraScales: [] };
+  const log: InferenceLog = { completions: [], computed: [], cells: 0, mostCells: 0, loraScales: [] };
   const { weights } = model;
   const { ggml, chat_template: chatTemplate = '' } = weights.fileInfo.metadata.tokenizer;
   const bos = weights.tokens.shouldPrependBosToken ? weights.tokens.bos : null;

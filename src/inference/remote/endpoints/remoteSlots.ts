@@ -2,11 +2,10 @@ import type { Token } from '../../decoding/tokenizer.ts';
 import { commonPrefixLength } from '../../../base/commonPrefix.ts';
 import { SlotQueue, type SlotRequest } from '../../decoding/slotQueue.ts';
 
-/** A slot of an endpoint: one KV cache there, or a part of one. */
+/** A slot of an endpoint: one KV cache there, or a part of one. Its id is -1 where the server chooses one. */
 export interface RemoteSlot {
-  /** -1: the server chooses one. */
   readonly id: number;
-  /** Tokens that it may be used for; Infinity: as many as the context has. */
+  /** Of the KV cache: those of its request, and `spareCells`. */
   cells: number;
   /** The sequence that used it last. */
   owner: object | undefined;
@@ -17,13 +16,16 @@ export interface RemoteSlot {
   isBusy: boolean;
 }
 
+/** Of a slot, for tokens that its request gets before it ends. */
+const spareCells = 64;
+
 /**
  * The slots of an endpoint. A sequence gets, in this order: the slot that it has had; the one without an owner that shares most
  * tokens with its prompt; the least recently used one that is idle. Where none is, it waits in a queue.
  *
- * They may share the cells of one KV cache (llama-server's `--kv-unified`). Where those are used up the server ends all
- * requests, so a request waits until those that it may need are left, and those behind it wait too. Such a server chooses the
- * slots itself: the prompts of idle ones are in its own cache, and only where no slot is named are they looked for there.
+ * They may share the cells of one KV cache (`--kv-unified`). Where those are used up llama-server ends all requests, so one
+ * waits until its prompt has room, with those behind it, and the last one gives its slot back where all grow too large.
+ * The server chooses the slot then: it looks for a prompt in its cache of idle ones only where none is named.
  */
 export class RemoteSlots {
   #slots: readonly RemoteSlot[] = [];
@@ -44,7 +46,7 @@ export class RemoteSlots {
   /** The server has been started again: its slots are empty. Those that are busy are released as ever. */
   restart(count: number): void {
     const slots = this.#slots;
-    const empty = { cells: Infinity, owner: undefined, tokens: [], lastUse: 0, isBusy: false };
+    const empty = { cells: 0, owner: undefined, tokens: [], lastUse: 0, isBusy: false };
     this.#slots = Array.from({ length: count }, (_, index) => {
       const before = slots[index];
       return before?.isBusy ? before : { id: this.#cells === Infinity ? index : -1, ...empty };
@@ -78,6 +80,17 @@ export class RemoteSlots {
     this.#serve();
   }
 
+  /** Whether a request that has so many tokens now has to give its slot back, and wait for it again. */
+  mustGiveBack(slot: RemoteSlot, tokens: number): boolean {
+    slot.cells = tokens + spareCells;
+    const others = this.#slots.filter((other) => other.isBusy && other !== slot);
+    return this.#taken > this.#cells && others.length > 0 && others.every(({ lastUse }) => lastUse < slot.lastUse);
+  }
+
+  get #taken(): number {
+    return this.#slots.reduce((sum, { isBusy, cells }) => sum + (isBusy ? cells : 0), 0);
+  }
+
   #serve(): void {
     this.#isShort = false;
     this.#queue.serve();
@@ -88,9 +101,9 @@ export class RemoteSlots {
     for (const slot of this.#slots) if (slot.owner === owner) slot.owner = undefined;
   }
 
-  #take({ owner, prompt, cells = 0 }: SlotRequest): RemoteSlot | undefined {
-    const taken = this.#slots.reduce((sum, slot) => sum + (slot.isBusy ? slot.cells : 0), 0);
-    if (taken > 0 && taken + cells > this.#cells) this.#isShort = true;
+  #take({ owner, prompt, tokens = prompt.length }: SlotRequest): RemoteSlot | undefined {
+    const cells = tokens + spareCells;
+    if (this.busy > 0 && this.#taken + cells > this.#cells) this.#isShort = true;
     if (this.#isShort) return undefined;
     const idle = this.#slots.filter(({ isBusy }) => !isBusy);
     const shared = (slot: RemoteSlot): number => commonPrefixLength(slot.tokens, prompt);
@@ -100,7 +113,7 @@ export class RemoteSlots {
     );
     if (!best) return undefined;
     best.owner = owner;
-    if (this.#cells < Infinity) best.cells = cells;
+    best.cells = cells;
     best.isBusy = true;
     best.lastUse = ++this.#uses;
     return best;

@@ -17,15 +17,13 @@ export function afterEndedRequests(server: InferenceServer): InferenceServer {
         const slots = await server.connection.json({ path: '/slots', signal });
         isEnding = Array.isArray(slots) && slots.filter(isBusy).length > open;
       }
-      let isComplete = false;
+      let end;
       open++;
       try {
-        const end = yield* server.complete(request, signal);
-        isComplete = true;
-        return end;
+        return (end = yield* server.complete(request, signal));
       } finally {
         open--;
-        isEnding ||= !isComplete;
+        isEnding ||= end === undefined;
       }
     },
   };

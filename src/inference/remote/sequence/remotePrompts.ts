@@ -53,10 +53,8 @@ export class RemotePrompts extends TemplateRenderer implements PromptTokenizer {
 
   /** What is added to the logits of tokens. @param biases of texts; false = forbidden. */
   async biases(biases: SamplingParams['logit_bias']): Promise<ReadonlyMap<Token, number>> {
-    const texts = Object.entries(biases).map(
-      async ([text, bias]) => [await this.plainTokens(text, true), bias] as const,
-    );
-    return sumBiases(await Promise.all(texts));
+    const all = Object.entries(biases).map(async ([text, bias]) => [await this.plainTokens(text, true), bias] as const);
+    return sumBiases(await Promise.all(all));
   }
 
   /** The tokens of a text without control tokens, whatever it says. */

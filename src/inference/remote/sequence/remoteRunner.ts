@@ -18,8 +18,8 @@ export interface SlotLease {
 /** An inference that needs a slot. */
 export interface RemoteWork<T> extends InferenceSchedule, Pick<GenerateOptions, 'backpressure'> {
   readonly tokens: Token[];
-  /** Tokens that it may need in all: also those that it computes. */
-  readonly cells: () => number;
+  /** How many there are by now, with those that it has computed. Default: as many as `tokens`. */
+  readonly count?: () => number;
   readonly signal: AbortSignal;
   readonly throttle?: TokenThrottle;
   readonly isWarmUp?: boolean;
@@ -92,12 +92,12 @@ export class RemoteRunner {
 
   async #computeAt<T>(
     endpoint: Endpoint,
-    { tokens, cells, pace, priority = 'NORMAL', isWarmUp = false, compute }: RemoteWork<T>,
+    { tokens, count = () => tokens.length, pace, priority = 'NORMAL', isWarmUp = false, compute }: RemoteWork<T>,
     signal: AbortSignal,
   ): Promise<T | 'paused' | undefined> {
     this.#endpoint = endpoint;
     const { slots } = endpoint;
-    const request = { owner: this.#owner, prompt: tokens, cells: cells(), priority, isWarmUp };
+    const request = { owner: this.#owner, prompt: tokens, tokens: count(), priority, isWarmUp };
     const slot = await slots.acquire(request, signal);
     if (!slot) return undefined;
     try {

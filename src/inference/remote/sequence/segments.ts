@@ -41,8 +41,8 @@ export class Segments {
   readonly #generation: Generation;
   readonly #options: SegmentOptions;
   readonly #seed: number;
-  /** Tokens that it may need in all, as far as is known. */
-  cells: number;
+  /** How many tokens there are in all, those of the prompt included. */
+  tokens: number;
   #segment: Segment | undefined;
   #count = 0;
   #hasAsked = false;
@@ -52,7 +52,7 @@ export class Segments {
   constructor(generation: Generation, options: SegmentOptions) {
     this.#generation = generation;
     this.#options = options;
-    this.cells = options.start.tokens.length + generation.state.tokensLeft;
+    this.tokens = options.start.tokens.length;
     this.#seed = options.sampling.seed || 1 + randomInt(maxSeed);
   }
 
@@ -75,21 +75,22 @@ export class Segments {
   };
 
   /** One request. Undefined: another one is to follow. */
-  async #run({ endpoint, slot, signal }: SlotLease): Promise<FinishReason | 'paused' | undefined> {
+  async #run(lease: SlotLease): Promise<FinishReason | 'paused' | undefined> {
+    const { endpoint, slot, signal } = lease;
     const { pieces } = this.#generation.text;
     const { course } = this.#options.start;
     const isDrawn = this.#options.sampling.temperature > 0;
     const segment = (isDrawn && this.#segment) || (await this.#newSegment());
     this.#segment = segment;
     const replayed = pieces.slice(segment.from);
-    const maxTokens = this.#generation.state.tokensLeft + replayed.reduce((sum, { count }) => sum + count, 0);
-    this.cells = segment.context.length + maxTokens;
-    if (this.cells > slot.cells) return 'paused';
+    const replayedTokens = replayed.reduce((sum, { count }) => sum + count, 0);
+    this.tokens = segment.context.length + replayedTokens;
+    if (endpoint.slots.mustGiveBack(slot, this.tokens)) return 'paused';
     slot.tokens = segment.context;
     const request: RemoteRequest = {
       prompt: segment.context,
       slot: slot.id,
-      maxTokens,
+      maxTokens: this.#generation.state.tokensLeft + replayedTokens,
       sampling: this.#options.sampling,
       biases: this.#options.biases,
       seed: segment.seed,
@@ -106,7 +107,7 @@ export class Segments {
     let received = 0;
     try {
       for (;;) {
-        const wait = index < replayed.length ? undefined : await this.#wait(endpoint.slots, signal);
+        const wait = index < replayed.length ? undefined : await this.#wait(lease);
         if (wait) return wait;
         const next = await parts.next();
         if (next.done) {
@@ -118,6 +119,7 @@ export class Segments {
         const { reused, count } = next.value;
         if (isFirst) course.reused ??= reused;
         received += count;
+        this.tokens = Math.max(this.tokens, segment.context.length + received);
         for (const piece of reader.read(next.value)) {
           const expected = replayed[index++];
           // Where the server computes other tokens this time: go on from those that were emitted.
@@ -154,11 +156,12 @@ export class Segments {
   }
 
   /** Waits between two tokens; returns why the request is to end instead. */
-  async #wait(slots: SlotLease['endpoint']['slots'], signal: AbortSignal): Promise<'aborted' | 'paused' | undefined> {
+  async #wait({ endpoint: { slots }, slot, signal }: SlotLease): Promise<'aborted' | 'paused' | undefined> {
     const { pace, backpressure, throttle } = this.#options;
     for (;;) {
       if (signal.aborted) return 'aborted';
       if (pace?.limits.paused || (this.#hasProgressed && backpressure?.())) return 'paused';
+      if (this.#hasProgressed && slots.mustGiveBack(slot, this.tokens)) return 'paused';
       const ms = throttle.waitMs();
       if (ms === 0) return undefined;
       // Others have the slot in the meantime.

@@ -72,7 +72,7 @@ export class RemoteSequence implements Sequence {
       const finishReason = await this.#runner.run({
         ...options,
         tokens,
-        cells: () => segments.cells,
+        count: () => segments.tokens,
         throttle,
         isStarted: () => segments.isStarted,
         compute: (lease) => {
@@ -89,7 +89,6 @@ export class RemoteSequence implements Sequence {
       this.#runner.run({
         ...options,
         tokens: start.context,
-        cells: () => start.context.length + Math.max(...answers.map(({ length }) => length)) + 1,
         compute: (lease) => {
           start.course.onSlot();
           return this.#score(start, options, lease);
@@ -106,7 +105,6 @@ export class RemoteSequence implements Sequence {
     const done = await this.#runner.run({
       ...schedule,
       tokens,
-      cells: () => length,
       signal,
       isWarmUp: true,
       compute: async ({ endpoint, slot, signal: ending }) => {
