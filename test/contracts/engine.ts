@@ -1,5 +1,5 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import type { Prompt } from '../../src/chat/dialog.ts';
 import type { Completion, Sequence } from '../../src/inference/contract/engine.ts';
 import { type CallGrammar, text } from '../../src/chat/grammar/rule.ts';
@@ -15,22 +15,30 @@ import {
   gpu,
   type EngineUnderTest,
   type LoadedModel,
+  NarrowModel,
   useModel,
 } from './generation.ts';
 
 /** Contract of every engine. */
 export function engineContract(subject: EngineUnderTest): void {
   describe(`the ${subject.name} engine`, () => {
-    const loaded = useModel(subject);
+    const progress: number[] = [];
+    const loaded = useModel(subject, { onProgress: (at) => progress.push(at) });
+    const narrow = new NarrowModel(subject);
+    afterAll(() => narrow[Symbol.asyncDispose]());
+    it('reports progress while it loads, up to 1', () => {
+      expect(progress.at(-1)).toBe(1);
+      expect(progress).toEqual(progress.toSorted((a, b) => a - b));
+    });
     // First, because it tests what a model reuses that has evaluated nothing yet.
-    scoringContract(subject, loaded);
-    generationContract(subject, loaded);
-    sharedModelContract(subject, loaded);
+    scoringContract(loaded, narrow);
+    generationContract(subject, loaded, narrow);
+    sharedModelContract(subject, loaded, narrow);
     paceContract(subject, loaded);
   });
 }
 
-function generationContract({ file, long }: EngineUnderTest, loaded: LoadedModel): void {
+function generationContract({ file, long }: EngineUnderTest, loaded: LoadedModel, narrow: NarrowModel): void {
   describe('in one sequence', () => {
     const withSequence = async (work: (sequence: Sequence) => Promise<void>): Promise<void> => {
       const sequence = loaded.model.openSequence();
@@ -61,20 +69,6 @@ function generationContract({ file, long }: EngineUnderTest, loaded: LoadedModel
         await using sequence = loaded.model.openSequence(options);
         expect(sequence.label).toBe(label);
       }
-    });
-
-    it('reports progress while it loads, up to 1', async () => {
-      const seen: number[] = [];
-      const other = await loaded.engine.load(file, {
-        contextSize: 256,
-        slots: 1,
-        threads: 1,
-        gpu,
-        onProgress: (at) => seen.push(at),
-      });
-      await other[Symbol.asyncDispose]();
-      expect(seen.at(-1)).toBe(1);
-      expect(seen).toEqual(seen.toSorted((a, b) => a - b));
     });
 
     it('does not load when the signal is already aborted', async () => {
@@ -306,8 +300,8 @@ function generationContract({ file, long }: EngineUnderTest, loaded: LoadedModel
     });
 
     it('ends when the context is full', async () => {
-      const small = await loaded.engine.load(file, { contextSize: 64, slots: 1, threads: 1, gpu });
-      const sequence = small.openSequence();
+      const { model } = await narrow.get();
+      await using sequence = model.openSequence();
       // A prompt that leaves room for fewer tokens than any answer of the mock engine has; a model is bound to a long one.
       const endless: CallGrammar = { kind: 'full', rule: text('and on '.repeat(100)), budget: 1000 };
       const room = 2;
@@ -322,7 +316,6 @@ function generationContract({ file, long }: EngineUnderTest, loaded: LoadedModel
       });
       expect(finishReason).toBe('length');
       expect(tokens.prompt + tokens.generated).toBe(64);
-      await small[Symbol.asyncDispose]();
     });
 
     it('emits whole characters of any script', async () => {

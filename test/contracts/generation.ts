@@ -116,3 +116,26 @@ export function useModel(
     },
   };
 }
+
+/** An engine of its own with a model of one slot and a short context, loaded when a test first needs it. */
+export class NarrowModel {
+  readonly #subject: EngineUnderTest;
+  #loaded: Promise<LoadedModel> | undefined;
+
+  constructor(subject: EngineUnderTest) {
+    this.#subject = subject;
+  }
+
+  get = (): Promise<LoadedModel> => (this.#loaded ??= this.#load());
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const loaded = await this.#loaded;
+    this.#loaded = undefined;
+    await loaded?.engine[Symbol.asyncDispose]();
+  }
+
+  async #load(): Promise<LoadedModel> {
+    const engine = this.#subject.open();
+    return { engine, model: await engine.load(this.#subject.file, { contextSize: 64, slots: 1, threads: 1, gpu }) };
+  }
+}

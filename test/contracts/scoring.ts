@@ -2,21 +2,13 @@ import { getEventListeners } from 'node:events';
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { AnswerScores, Sequence } from '../../src/inference/contract/engine.ts';
-import {
-  generate,
-  gpu,
-  longText,
-  neverAborted,
-  userPrompt,
-  type EngineUnderTest,
-  type LoadedModel,
-} from './generation.ts';
+import { generate, gpu, longText, neverAborted, userPrompt, type LoadedModel, type NarrowModel } from './generation.ts';
 
 const labels = ['order', 'order food', 'chat', 'no'];
 const signal = neverAborted;
 
 /** Contract of every engine for the scores of answers. */
-export function scoringContract({ file }: EngineUnderTest, loaded: LoadedModel): void {
+export function scoringContract(loaded: LoadedModel, narrow: NarrowModel): void {
   describe('when it scores answers', () => {
     const withSequence = async <T>(work: (sequence: Sequence) => Promise<T>): Promise<T> => {
       await using sequence = loaded.model.openSequence();
@@ -158,11 +150,11 @@ export function scoringContract({ file }: EngineUnderTest, loaded: LoadedModel):
     });
 
     it('gives the same scores in concurrent sequences as alone, also with fewer slots', async () => {
-      const narrow = await loaded.engine.load(file, { contextSize: 512, slots: 1, threads: 1, gpu });
+      const { model } = await narrow.get();
       const texts = ['Two beers!', 'Hello!', 'Who are you?'];
       const expected: (readonly number[])[] = [];
       for (const text of texts) expected.push(await scoreFresh(text, labels.slice(1)));
-      for (const shared of [loaded.model, narrow]) {
+      for (const shared of [loaded.model, model]) {
         const sequences = texts.map(() => shared.openSequence());
         // The second time from what is kept of their prompts.
         for (let round = 0; round < 2; round++) {
@@ -175,8 +167,7 @@ export function scoringContract({ file }: EngineUnderTest, loaded: LoadedModel):
         }
         await Promise.all(sequences.map((sequence) => sequence[Symbol.asyncDispose]()));
       }
-      expect(narrow.stats()).toMatchObject({ slotsBusy: 0, waiting: 0 });
-      await narrow[Symbol.asyncDispose]();
+      expect(model.stats()).toMatchObject({ slotsBusy: 0, waiting: 0 });
     });
   });
 }

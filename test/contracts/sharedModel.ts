@@ -1,9 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { Sequence } from '../../src/inference/contract/engine.ts';
-import { userPrompt, generate, gpu, type EngineUnderTest, type LoadedModel } from './generation.ts';
+import { userPrompt, generate, gpu, type EngineUnderTest, type LoadedModel, type NarrowModel } from './generation.ts';
 
 /** Contract of every engine for sequences that share a model. */
-export function sharedModelContract({ open, file, long, rounds = 10 }: EngineUnderTest, loaded: LoadedModel): void {
+export function sharedModelContract(
+  { file, long, rounds = 10 }: EngineUnderTest,
+  loaded: LoadedModel,
+  narrow: NarrowModel,
+): void {
   describe('in several sequences', () => {
     async function alone(text: string): Promise<string> {
       const sequence = loaded.model.openSequence();
@@ -132,12 +136,11 @@ export function sharedModelContract({ open, file, long, rounds = 10 }: EngineUnd
     });
 
     it('ends all generations when it is disposed of', async () => {
-      const other = open();
-      const busy = await other.load(file, { contextSize: 512, slots: 1, threads: 1, gpu });
+      const { model } = await narrow.get();
       const generations = [1, 2, 3].map(() =>
-        generate(busy.openSequence(), userPrompt(long), { sampling: { max_tokens: 400 } }),
+        generate(model.openSequence(), userPrompt(long), { sampling: { max_tokens: 400 } }),
       );
-      await other[Symbol.asyncDispose]();
+      await narrow[Symbol.asyncDispose]();
       for (const { finishReason } of await Promise.all(generations)) expect(finishReason).toBe('aborted');
     });
   });
