@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { familyGguf } from '../../scripts/gguf/families.mjs';
 import { TestClient, useServer } from '../helpers/server.ts';
 
-const count = 40;
+const count = 20;
 const family = 'Qwen2.5 Instruct';
 let folder = '';
 beforeAll(async () => {

@@ -1,32 +1,45 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { repositoryPath } from '../helpers/server.ts';
 
-const run = promisify(execFile);
+const scripts = {
+  tools: ['--results', '--limit', '1', '--formats', 'chatml,generic', '--modes', 'free'],
+  twoTurnLoop: ['--formats', 'chatml', '--limit', '1'],
+  route: ['--limit', '1'],
+  guidelines: ['--limit', '2'],
+};
+const separator = '-- next --';
 
-/** Runs an evaluation with the demo model; returns the rows of its JSON. */
-async function rowsOf(script: string, ...options: readonly string[]): Promise<Record<string, unknown>[]> {
-  const path = repositoryPath(`scripts/evals/${script}`);
-  const { stdout } = await run(process.execPath, [path, '--json', ...options]);
-  return JSON.parse(stdout).rows;
+/** Runs evaluations with the demo model, one after the other in one process; returns the rows of their JSON. */
+async function rowsOfAll(): Promise<Record<string, Record<string, unknown>[]>> {
+  const names = Object.keys(scripts);
+  const runs = Object.entries(scripts).map(([name, options]) => [
+    process.execPath,
+    repositoryPath(`scripts/evals/${name}.mjs`),
+    '--json',
+    ...options,
+  ]);
+  const program = `for (const argv of ${JSON.stringify(runs)}) {
+    process.argv = argv;
+    await import(argv[1]);
+    console.log('${separator}');
+  }`;
+  const running = promisify(execFile)(process.execPath, ['--input-type=module']);
+  running.child.stdin?.end(program);
+  const outputs = (await running).stdout.split(separator);
+  return Object.fromEntries(names.map((name, index) => [name, JSON.parse(outputs[index] ?? '').rows]));
 }
 
 const sum = (counts: unknown): number =>
   Object.values(counts as Readonly<Record<string, number>>).reduce((total, count) => total + count, 0);
 
 describe('the evaluations', () => {
-  it('play items with results in both wirings', async () => {
-    const rows = await rowsOf(
-      'tools.mjs',
-      '--results',
-      '--limit',
-      '1',
-      '--formats',
-      'chatml,generic',
-      '--modes',
-      'free',
-    );
+  let rowsOf: Awaited<ReturnType<typeof rowsOfAll>>;
+  beforeAll(async () => void (rowsOf = await rowsOfAll()));
+
+  it('play items with results in both wirings', () => {
+    const rows = rowsOf['tools'] ?? [];
     expect(rows.map(({ format }) => format)).toEqual(['chatml', 'generic']);
     for (const { resultOutcomes, failed, exact } of rows) {
       const { loop, generate } = resultOutcomes as Record<string, Record<string, number>>;
@@ -36,8 +49,8 @@ describe('the evaluations', () => {
     }
   });
 
-  it('play conversations of two turns in both wirings', async () => {
-    const rows = await rowsOf('twoTurnLoop.mjs', '--formats', 'chatml', '--limit', '1');
+  it('play conversations of two turns in both wirings', () => {
+    const rows = rowsOf['twoTurnLoop'] ?? [];
     expect(rows.map(({ wiring }) => wiring)).toEqual(['message', 'variable']);
     for (const row of rows) {
       expect(Object.keys(row)).toEqual(['format', 'wiring', 'called', 'exact', 'called again', 'answered', 'control']);
@@ -47,8 +60,8 @@ describe('the evaluations', () => {
     }
   });
 
-  it('route messages by model, with probabilities that sum to 1, and by patterns', async () => {
-    const rows = await rowsOf('route.mjs', '--limit', '1');
+  it('route messages by model, with probabilities that sum to 1, and by patterns', () => {
+    const rows = rowsOf['route'] ?? [];
     expect(rows.map(({ match }) => match)).toEqual(['model', 'patterns']);
     const [byModel, byPatterns] = rows;
     expect(byModel).toMatchObject({ sums: { least: expect.closeTo(1), most: expect.closeTo(1) }, notMatched: 0 });
@@ -56,8 +69,8 @@ describe('the evaluations', () => {
     expect(byPatterns).toMatchObject({ sums: null, right: { rent: 0, report: 0, talk: 1 }, notMatched: 2 });
   });
 
-  it('offer tools behind guidelines with fewer prompt tokens than all of them', async () => {
-    const rows = await rowsOf('guidelines.mjs', '--limit', '2');
+  it('offer tools behind guidelines with fewer prompt tokens than all of them', () => {
+    const rows = rowsOf['guidelines'] ?? [];
     expect(rows.map(({ offer }) => offer)).toEqual(['all 12', 'by patterns', 'by model']);
     const [all, byPatterns, byModel] = rows;
     expect(Number(byPatterns?.['promptTokens'])).toBeLessThan(Number(all?.['promptTokens']));
