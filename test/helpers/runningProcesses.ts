@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
+import { getPriority } from 'node:os';
 import { setTimeout as wait } from 'node:timers/promises';
 
 /** The state of a process, a letter; empty if there is none. A file of Linux has it without a process of `ps`. */
@@ -29,3 +30,9 @@ export async function stopProcess(pid: number): Promise<void> {
   process.kill(pid, 'SIGSTOP');
   while (!stateOf(pid).trim().startsWith('T')) await wait(1);
 }
+
+/** The priorities of all threads of a process. */
+export const prioritiesOf = (pid: number): readonly number[] =>
+  process.platform === 'linux'
+    ? readdirSync(`/proc/${pid}/task`).map((thread) => getPriority(Number(thread)))
+    : [getPriority(pid)];

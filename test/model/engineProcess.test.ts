@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { getPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { LoadOptions, Model } from '../../src/inference/contract/engine.ts';
 import { generate, longText, nextPrompt, userPrompt } from '../contracts/generation.ts';
-import { isRunning, whenEnded } from '../helpers/runningProcesses.ts';
+import { isRunning, prioritiesOf, whenEnded } from '../helpers/runningProcesses.ts';
 import { repositoryPath } from '../helpers/server.ts';
 import { demoFile } from './demo.ts';
 import { useProcessEngine } from './processEngineRig.ts';
@@ -44,15 +44,18 @@ describe('a model in an engine process', () => {
   let model: Model;
   let [prepared, used]: (readonly number[])[] = [];
   beforeAll(async () => {
+    await rig.engine[Symbol.asyncDispose]();
+    rig.engine = rig.open({ cache: { folder: rig.folder, maxStateBytes: 1e9 } });
     rig.engine.prepare('off');
     prepared = [...rig.pids];
     model = await rig.engine.load(demoFile, options);
     used = [...rig.pids];
   });
 
-  it('uses the process that was prepared', () => {
+  it('uses the process that was prepared, whose threads have the priority of the server', () => {
     expect(prepared).toHaveLength(1);
     expect(used).toEqual(prepared);
+    expect(new Set(prioritiesOf(rig.lastPid()))).toEqual(new Set([getPriority()]));
   });
 
   it('continues its dialogs in a new process after a crash', async () => {
@@ -70,13 +73,25 @@ describe('a model in an engine process', () => {
     model.supervision?.turnFinished();
   });
 
-  it('is loaded again at once when its process is killed while it is idle', async () => {
+  it('is loaded again at once, and leaves no state files, when its process is killed while it is idle', async () => {
     const [count = 0] = await model.count(['lamp']);
+    const sequences = Array.from({ length: 3 }, () => model.openSequence());
+    // On the fastest disk and the slowest machine alike some state is written before long.
+    const files = async (): Promise<readonly string[]> =>
+      (await readdir(join(rig.folder, 'states'), { recursive: true })).filter((name) => name.endsWith('.state'));
+    for (let round = 0; round < 20 && model.stats().statesSaved === 0; round++) {
+      for (const sequence of sequences) await generate(sequence, userPrompt(`${longText(40)} ${round}`));
+    }
+    const { statesSaved } = model.stats();
     const killed = rig.lastPid();
     process.kill(killed, 'SIGKILL');
     await whenEnded(killed);
     expect(await model.count(['lamp'])).toEqual([count]);
     expect(rig.lastPid()).not.toBe(killed);
+    expect(await files()).toEqual([]);
+    // Counters do not fall when the process is another one.
+    expect(model.stats()).toMatchObject({ statesSaved, stateBytes: 0 });
+    for (const sequence of sequences) await sequence[Symbol.asyncDispose]();
   });
 
   it('fails a scoring that its crash interrupts, and gives the same scores in a new process', async () => {
@@ -122,12 +137,16 @@ describe('the load of a model in an engine process', () => {
     expect(rig.crashes).toEqual([]);
   });
 
-  it('does not use a prepared process that has ended since', async () => {
+  it('does not use a prepared process that has ended since, and names its file when the next one crashes', async () => {
     rig.engine.prepare('off');
     process.kill(rig.lastPid(), 'SIGKILL');
     await whenEnded(rig.lastPid());
-    const model = await rig.engine.load(demoFile, options);
-    expect(await model.count([''])).toEqual([0]);
+    const loading = rig.engine.load(demoFile, { ...options, onProgress: () => process.kill(rig.lastPid(), 'SIGSEGV') });
+    await expect(loading).rejects.toMatchObject({
+      name: 'MODEL_LOAD_FAILED',
+      message: expect.stringMatching(/turngraph-demo\.gguf cannot be loaded: .*SIGSEGV.*damaged/),
+    });
+    expect(rig.pids).toHaveLength(2);
   });
 });
 
@@ -144,34 +163,6 @@ describe('a supervised model in an engine process', () => {
     });
     expect(rig.crashes).toMatchObject([{ end: { reason: 'hang' } }]);
     expect((await generate(model.openSequence(), userPrompt('How are you today?'))).finishReason).toBe('end');
-  });
-
-  it('leaves no state files when its process crashes', async () => {
-    await rig.engine[Symbol.asyncDispose]();
-    rig.engine = rig.open({ cache: { folder: rig.folder, maxStateBytes: 1e9 } });
-    const model = await rig.engine.load(demoFile, { ...options, slots: 1 });
-    const [one, two] = [model.openSequence(), model.openSequence()];
-    // On the fastest disk and the slowest machine alike some state is written before long.
-    const files = async (): Promise<readonly string[]> =>
-      (await readdir(join(rig.folder, 'states'), { recursive: true })).filter((name) => name.endsWith('.state'));
-    for (let round = 0; round < 20 && model.stats().statesSaved === 0; round++) {
-      for (const sequence of [one, two]) await generate(sequence, userPrompt(`${longText(40)} ${round}`));
-    }
-    const { statesSaved } = model.stats();
-    process.kill(rig.lastPid(), 'SIGKILL');
-    await model.count(['a']);
-    expect(await files()).toEqual([]);
-    // Counters do not fall when the process is another one.
-    expect(model.stats()).toMatchObject({ statesSaved, stateBytes: 0 });
-    expect((await generate(one, userPrompt('How are you today?'))).finishReason).toBe('end');
-  });
-
-  it('is refused with the name of its file when its process crashes during the load', async () => {
-    const loading = rig.engine.load(demoFile, { ...options, onProgress: () => process.kill(rig.lastPid(), 'SIGSEGV') });
-    await expect(loading).rejects.toMatchObject({
-      name: 'MODEL_LOAD_FAILED',
-      message: expect.stringMatching(/turngraph-demo\.gguf cannot be loaded: .*SIGSEGV.*damaged/),
-    });
   });
 });
 

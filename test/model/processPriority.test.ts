@@ -1,23 +1,15 @@
-import { readdirSync } from 'node:fs';
 import { constants, getPriority } from 'node:os';
 import { describe, expect, it, vi } from 'vitest';
 import { ProcessEngine } from '../../src/inference/process/engine.ts';
 import { generate, userPrompt } from '../contracts/generation.ts';
+import { prioritiesOf } from '../helpers/runningProcesses.ts';
 import { demoFile } from './demo.ts';
 
-/** The priorities of all threads of a process. */
-const prioritiesOf = (pid: number): readonly number[] =>
-  process.platform === 'linux'
-    ? readdirSync(`/proc/${pid}/task`).map((thread) => getPriority(Number(thread)))
-    : [getPriority(pid)];
-
 describe('an engine process', () => {
-  it.each([
-    ['normal', getPriority()],
-    ['below-normal', Math.max(getPriority(), constants.priority.PRIORITY_BELOW_NORMAL)],
-  ] as const)('runs all its threads with the priority %s', async (priority, expected) => {
+  it('runs all its threads with the priority below-normal', async () => {
+    const expected = Math.max(getPriority(), constants.priority.PRIORITY_BELOW_NORMAL);
     let pid = 0;
-    await using engine = new ProcessEngine({ priority, onStart: (id) => (pid = id) });
+    await using engine = new ProcessEngine({ priority: 'below-normal', onStart: (id) => (pid = id) });
     const model = await engine.load(demoFile, { contextSize: 256, slots: 1, threads: 2, gpu: 'off' });
     await generate(model.openSequence(), userPrompt('Hello!'), { sampling: { max_tokens: 4 } });
     expect([...new Set(prioritiesOf(pid))]).toEqual([expected]);

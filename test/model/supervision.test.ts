@@ -14,14 +14,6 @@ const options: LoadOptions = { contextSize: 1024, slots: 2, threads: 1, gpu: 'of
 describe('the supervision of an engine process', () => {
   const rig = useProcessEngine();
 
-  it('ends a count that waits for a stopped process when the model is unloaded', async () => {
-    const model = await rig.engine.load(demoFile, options);
-    await stopProcess(rig.lastPid());
-    const counted = model.count(['lamp']).catch((error: unknown) => error);
-    await model[Symbol.asyncDispose]();
-    expect(await counted).toMatchObject({ name: 'INFERENCE_FAILED' });
-  });
-
   it('goes on when the file of its model cannot be examined', async () => {
     const file = join(rig.folder, 'models', 'demo.gguf');
     await cp(demoFile, file);
@@ -50,21 +42,6 @@ describe('the supervision of an engine process', () => {
     expect(rig.crashes).toEqual([]);
   });
 
-  it('is not delayed by a debugger or by large modules of NODE_OPTIONS', async () => {
-    const preload = join(rig.folder, 'preload.cjs');
-    await writeFile(preload, 'globalThis.large = Array.from({ length: 1_000_000 }, (_, index) => ({ index }));');
-    const before = process.env['NODE_OPTIONS'];
-    process.env['NODE_OPTIONS'] = `--inspect-brk=0 --require ${preload}`;
-    try {
-      const model = await rig.engine.load(demoFile, options);
-      expect(await model.count([''])).toEqual([0]);
-    } finally {
-      if (before === undefined) delete process.env['NODE_OPTIONS'];
-      else process.env['NODE_OPTIONS'] = before;
-    }
-    expect(rig.crashes).toEqual([]);
-  });
-
   it('ends the process of a load when the engine is disposed of', async () => {
     const loading = rig.engine.load(demoFile, options).catch((error: unknown) => error);
     await rig.engine[Symbol.asyncDispose]();
@@ -89,6 +66,33 @@ describe('the supervision of an engine process', () => {
     const model = await rig.engine.load(demoFile, { ...options, afterCrashes: true });
     expect(await model.count([''])).toEqual([0]);
     expect(rig.pids.filter(isRunning)).toHaveLength(1);
+  });
+});
+
+describe('the supervision of an engine process that has options of Node', () => {
+  const rig = useProcessEngine(true);
+  let model: Model;
+
+  it('is not delayed by a debugger or by large modules of NODE_OPTIONS', async () => {
+    const preload = join(rig.folder, 'preload.cjs');
+    await writeFile(preload, 'globalThis.large = Array.from({ length: 1_000_000 }, (_, index) => ({ index }));');
+    const before = process.env['NODE_OPTIONS'];
+    process.env['NODE_OPTIONS'] = `--inspect-brk=0 --require ${preload}`;
+    try {
+      model = await rig.engine.load(demoFile, options);
+      expect(await model.count([''])).toEqual([0]);
+    } finally {
+      if (before === undefined) delete process.env['NODE_OPTIONS'];
+      else process.env['NODE_OPTIONS'] = before;
+    }
+    expect(rig.crashes).toEqual([]);
+  });
+
+  it('ends a count that waits for a stopped process when the model is unloaded', async () => {
+    await stopProcess(rig.lastPid());
+    const counted = model.count(['lamp']).catch((error: unknown) => error);
+    await model[Symbol.asyncDispose]();
+    expect(await counted).toMatchObject({ name: 'INFERENCE_FAILED' });
   });
 });
 
