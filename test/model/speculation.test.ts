@@ -89,8 +89,8 @@ describe('speculation', () => {
   });
 
   const seeds = [1, 2, 3, 4, 5];
-  // With seed 1 the grammar is entered again and again: its tokens do not count as those of the text.
-  const grammarSeeds = seeds.slice(1, 3);
+  // With seeds 1 and 2 the grammar is entered again and again: its tokens do not count as those of the text.
+  const grammarSeeds = seeds.slice(2);
 
   // Not always: on some CPUs batches of another shape round otherwise, and then about one draw of 300 comes out differently.
   it.each(drawn)('draws with the numbers of its seed %s', async (_, options) => {

@@ -37,7 +37,7 @@ class ComputingClock {
  * fill its memory. One step is about one node of the program; copied text and lists count as well. Its time is limited, too.
  */
 export class StepBudget {
-  readonly #clock = new ComputingClock();
+  readonly #clock: ComputingClock;
   #steps = baseSteps;
   #spends = 0;
   #nesting = 0;
@@ -46,6 +46,7 @@ export class StepBudget {
   /** @param total of the renderings that this one belongs to. */
   constructor(total?: TotalStepBudget) {
     this.#total = total;
+    this.#clock = total?.clock ?? new ComputingClock();
   }
 
   /** Grants more steps for a longer input. */
@@ -58,7 +59,7 @@ export class StepBudget {
     this.#steps -= steps;
     if (this.#steps < 0) throw new TemplateLimitError('the template takes too many steps');
     this.#total?.spend(steps);
-    if (++this.#spends % spendsPerClockCheck === 0) (this.#total?.clock ?? this.#clock).check();
+    if (++this.#spends % spendsPerClockCheck === 0) this.#clock.check();
   }
 
   /** Counts a search for a text in another one, which compares each with each where both repeat one character. */
