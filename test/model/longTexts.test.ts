@@ -19,7 +19,7 @@ afterAll(async () => {
 const modelOf = (name: string): { readonly weights: LlamaModel; readonly tokenizer: Tokenizer } =>
   families.has(name) ? tiny.get(name) : demo;
 
-const length = 20_000;
+const length = 13_000;
 const longText = (part: string): string => part.repeat(Math.ceil(length / part.length));
 
 const texts = {
@@ -38,8 +38,8 @@ describe('a long text', () => {
     const { weights, tokenizer } = modelOf(name);
     for (const withControl of [false, true]) {
       const pieces = [...tokenizer.tokenizeInPieces(longText(part), withControl)];
-      expect(pieces.length).toBeGreaterThan(4);
-      expect(pieces.flat()).toEqual(weights.tokenize(longText(part), withControl));
+      expect(pieces.length).toBeGreaterThan(3);
+      expect(pieces.flat().join()).toBe(weights.tokenize(longText(part), withControl).join());
     }
   });
 
@@ -47,7 +47,7 @@ describe('a long text', () => {
     const { weights, tokenizer } = modelOf(name);
     for (const part of ['a', '\n', ' ', '🎉', 'ภาษาไทย', '<|im_end|>', '<|im_end|', 'thereinging']) {
       const pieces = [...tokenizer.tokenizeInPieces(longText(part), false)];
-      expect(pieces.length).toBeGreaterThan(4);
+      expect(pieces.length).toBeGreaterThan(3);
       const text = weights.detokenize(pieces.flat());
       expect(text.length - longText(part).length).toBeLessThanOrEqual(1);
       expect(text.trimStart()).toBe(longText(part).trimStart());
