@@ -42,8 +42,8 @@ describe('a long prompt', () => {
     };
     await Promise.all([
       // Not the prompt of the test above, and not the same twice: a slot that has it would spare its prefill.
-      prefillPrompt('long', userPrompt(`First: ${longText(140)}`)),
-      prefillPrompt('another long', userPrompt(`Second: ${longText(140)}`)),
+      prefillPrompt('long', userPrompt(`First: ${longText(60)}`)),
+      prefillPrompt('another long', userPrompt(`Second: ${longText(60)}`)),
       prefillPrompt('short', userPrompt('Hm')),
     ]);
     expect(order[0]).toBe('short');
