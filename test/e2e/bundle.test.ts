@@ -78,7 +78,11 @@ describe.skipIf(isSkipped('bundle'))('a server for a game', () => {
   /** Runs a program of the bundle with an environment of its own, as a user who may write nothing in it. */
   function runAlone(command: string, args: readonly string[]): Promise<CliResult> {
     const user = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
-    const child = spawn(command, args, { cwd: '/', env: { PATH: '', HOME: '/nonexistent' }, ...user });
+    const child = spawn(command, args, {
+      cwd: '/',
+      env: { PATH: '', HOME: '/nonexistent', TURNGRAPH_THREADS: '1' },
+      ...user,
+    });
     child.stdin.end('Please turn on the porch light.\n');
     return untilExit(child);
   }
