@@ -10,7 +10,7 @@ import { chat } from '../helpers/graphs.ts';
 import { errorOf, repositoryPath, startTestServer, oneSubprotocol, TestClient } from '../helpers/server.ts';
 import { demoFile } from './demo.ts';
 
-/** A server whose engine runs in a process of its own, with variants of the demo model, and the hub that it downloads from. */
+/** A server with variants of the demo model, and the hub that it downloads from. */
 describe('the variants of a model with LoRA adapters', () => {
   let root: string;
   let hub: FakeHub;
@@ -46,7 +46,6 @@ describe('the variants of a model with LoRA adapters', () => {
       catalogue: join(root, 'models.json'),
       models: join(root, 'models'),
       downloads: { env, home: join(root, 'home'), maxAttempts: 1 },
-      engineProcess: 'child',
       slots: 1,
     });
   });

@@ -8,6 +8,7 @@ import { loraGguf } from '../../scripts/gguf/lora.mjs';
 import { list, number, real, text, u32 } from '../../scripts/gguf/values.mjs';
 import { readGguf } from '../../src/inference/llama/gguf/validateFile.ts';
 import { llamaEngine } from '../../src/inference/llama/engine.ts';
+import { ProcessEngine } from '../../src/inference/process/engine.ts';
 import { generate, longText, neverAborted, userPrompt } from '../contracts/generation.ts';
 import { demoFile } from './demo.ts';
 
@@ -36,8 +37,11 @@ describe('LoRA adapters', () => {
     await rm(folder, { recursive: true });
   });
 
-  const load = (loras: LoadOptions['loras'], options: Partial<LoadOptions> = {}): Promise<Model> =>
-    engine.load(demoFile, { contextSize: 512, slots: 1, threads: 1, gpu: 'off', loras, ...options });
+  const load = (
+    loras: LoadOptions['loras'],
+    options: Partial<LoadOptions> = {},
+    loader: Engine = engine,
+  ): Promise<Model> => loader.load(demoFile, { contextSize: 512, slots: 1, threads: 1, gpu: 'off', loras, ...options });
 
   type Adapter = Partial<Parameters<typeof loraGguf>[0]>;
 
@@ -55,8 +59,8 @@ describe('LoRA adapters', () => {
   }
 
   /** What a model answers with adapters, greedily. */
-  async function answer(loras: LoadOptions['loras'], options: Partial<LoadOptions> = {}): Promise<string> {
-    await using model = await load(loras, options);
+  async function answer(...options: Parameters<typeof load>): Promise<string> {
+    await using model = await load(...options);
     await using sequence = model.openSequence();
     return (await generate(sequence, prompt)).text;
   }
@@ -83,6 +87,16 @@ describe('LoRA adapters', () => {
         { file: copy, scale: -1 },
       ]),
     ).toBe(free);
+  });
+
+  it('change the text in an engine process, too, and are refused by name there where one does not fit', async () => {
+    const [file, foreign] = [await write('own.gguf', {}), await write('foreign.gguf', { architecture: 'gemma3' })];
+    await using processes = new ProcessEngine();
+    await expect(load([{ file: foreign, scale: 1 }], {}, processes)).rejects.toThrow(
+      `its LoRA ${foreign} does not fit: it is for the architecture gemma3`,
+    );
+    const own = [{ file, scale: 1 }];
+    expect(await answer(own, {}, processes)).toBe(await answer(own));
   });
 
   it('hold in every slot, in those that a model gets on demand, too', async () => {
