@@ -70,8 +70,8 @@ describe.skipIf(isSkipped('tutorial'))('the tutorial, from the first block to th
     }
     return all;
   };
-  const start = async (port = '0', env = {}): Promise<string> => {
-    const child = spawn(process.execPath, ['server.mjs'], { cwd: folder, env: { ...process.env, PORT: port, ...env } });
+  const start = async (port = '0'): Promise<string> => {
+    const child = spawn(process.execPath, ['server.mjs'], { cwd: folder, env: { ...process.env, PORT: port } });
     server = child;
     return /http:\S+/.exec(await readFirstLine(child))?.[0] ?? '';
   };
@@ -237,7 +237,7 @@ describe.skipIf(isSkipped('tutorial'))('the tutorial, from the first block to th
     expect(await say('Turn on the porch lamp, please.')).toContain('The porch lamp is on.');
     await stop();
     await opened.page.getByText('No connection. Trying again…').waitFor();
-    await start(new URL(opened.page.url()).port, { TURNGRAPH_ENGINE_PROCESS: 'in' });
+    await start(new URL(opened.page.url()).port);
     // The session is another one: the game opens its storage again.
     expect(await say('Call me Marta.')).toContain('I will remember you, Marta.');
     expect(await say('Turn on the hall lamp, please.')).toContain('The hall lamp is on.');
