@@ -59,10 +59,7 @@ function valueRule({ type, values, minimum, maximum }: FieldDeclaration, size: G
     enum: { enum: values },
   };
   const compiled = ruleFromSchema(schemas[type]);
-  const ofField = (error: SchemaError): SchemaError => ({
-    ...error,
-    pointer: error.pointer.replace('/enum', '/values'),
-  });
+  const ofField = (error: SchemaError) => ({ ...error, pointer: error.pointer.replace('/enum', '/values') });
   if (!compiled.ok) return { errors: compiled.errors.map(ofField), rule: object([]) };
   const problem = sizeProblem(size, compiled.value);
   return { errors: problem === undefined ? [] : [{ pointer: '', message: problem }], rule: compiled.value };
@@ -106,7 +103,9 @@ export class AnswerFieldReader {
   #state: 'start' | 'members' | 'speech' | 'plain' | 'broken' = 'start';
   /** What is not read yet. */
   #rest = '';
-  /** How far members are looked for in it. */
+  /** The end of it, which is looked at without copying all of it. */
+  #piece = '';
+  /** How far members are looked for in the rest. */
   #seen = 0;
   /** How many lists and objects are open there, besides the answer. */
   #depth = -1;
@@ -131,6 +130,7 @@ export class AnswerFieldReader {
   /** Takes a piece of the reply. */
   push(piece: string): void {
     this.#rest += piece;
+    this.#piece = this.#state === 'start' ? this.#rest : piece;
     if (this.#state === 'start' && piece.trim() !== '')
       this.#state = this.#rest.trimStart().startsWith('{') ? 'members' : 'plain';
     if (this.#state === 'plain') this.#say(this.#rest.length);
@@ -140,7 +140,7 @@ export class AnswerFieldReader {
   /** Reads on to the next place where a member may be complete, or the speech begin. @returns whether there was one. */
   #readMembers(): boolean {
     while (this.#seen < this.#rest.length) {
-      const character = this.#rest[this.#seen++] ?? '';
+      const character = this.#piece.at(this.#seen++ - this.#rest.length) ?? '';
       if (character === '"') this.#isQuoted = !this.#isQuoted;
       else if (character === '\\') this.#seen++;
       else if (this.#isQuoted) continue;
@@ -175,7 +175,7 @@ export class AnswerFieldReader {
 
   /** Takes out what is read. */
   #drop(length: number): void {
-    this.#rest = this.#rest.slice(length);
+    this.#piece = this.#rest = this.#rest.slice(length);
     this.#seen = this.#depth = 0;
     this.#isQuoted = false;
   }

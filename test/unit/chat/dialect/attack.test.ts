@@ -55,7 +55,7 @@ describe('detection in native layouts', () => {
     for (const unit of units) {
       for (const start of ['', output.slice(0, output.indexOf('Oban'))]) {
         // Deeper than values may be nested, also in the short one; a whole output nests nothing.
-        const count = Math.max(unit === output ? 20 : 70, Math.ceil(scaled(1000) / unit.length));
+        const count = Math.max(unit === output ? 20 : 150, Math.ceil(scaled(1000) / unit.length));
         await expectLinearTime((times) => format.detect(start + unit.repeat(times * count)), `${start}${unit}...`);
       }
     }
