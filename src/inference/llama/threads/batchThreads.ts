@@ -74,7 +74,7 @@ export class BatchThreads {
     const { prefill: tuner } = this.#tuners ?? {};
     if (tuner && isBoundByArithmetic(load) && now - this.#prefillEndedAt > maxPauseMs) {
       // Other programs may have started or ended in a pause: the first chunk of a prompt must not wait for their cores.
-      const freeCores = this.#freeCores.current(now);
+      const freeCores = this.#freeCores.current(now, tuner.wantedCores);
       if (freeCores !== undefined) tuner.onPause(freeCores);
     }
     if (load.decode > 0) this.#sequences = load.decode;

@@ -23,15 +23,20 @@ export class FreeCores {
 
   /**
    * The number of free cores now, before this process begins to compute: those on which no thread runs, or the mean since the
-   * last call if that is more, since a thread may run for a moment only. Undefined when neither is known.
+   * last call if that is more. A thread may run for a moment only, as one that has sent a request: while fewer than `wanted` are
+   * free it looks again, for 3 ms. Undefined when neither is known.
    */
-  current(now: number): number | undefined {
-    const last = this.#last;
-    const next = this.#readAt(now);
-    const mean = meanFreeCores(last, next);
-    const { cores = 0, runningThreads } = next?.use ?? {};
-    // The thread that asks runs, too.
-    return runningThreads === undefined ? mean : Math.max(0, cores - Math.max(0, runningThreads - 1), mean ?? 0);
+  current(now: number, wanted: number): number | undefined {
+    const mean = meanFreeCores(this.#last, this.#readAt(now));
+    for (let looks = 1; ; looks++) {
+      const { cores = 0, runningThreads } = this.#last?.use ?? {};
+      if (runningThreads === undefined) return mean;
+      // The thread that asks runs, too.
+      const free = Math.max(0, cores - Math.max(0, runningThreads - 1), mean ?? 0);
+      if (free >= wanted || looks > 3) return free;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
+      this.#readAt(now);
+    }
   }
 
   #readAt(at: number): Reading | undefined {

@@ -3,10 +3,10 @@ import type { TimedBatch } from '../batching/batchTimer.ts';
 interface PrefillWindow {
   /** Tokens of such a batch, rounded up to a power of two. */
   readonly width: number;
-  readonly tokens: number;
-  readonly ms: number;
+  tokens: number;
+  ms: number;
   /** CPU time of the process. */
-  readonly cpuMs: number;
+  cpuMs: number;
 }
 
 /** Another thread count on trial: the next window of the same width decides. */
@@ -57,6 +57,11 @@ export class PrefillTuner {
     return this.#count;
   }
 
+  /** With so many free cores it takes the largest number of threads. */
+  get wantedCores(): number {
+    return this.#maxThreads - minMissingCores;
+  }
+
   /** The next batch is the first one after a pause, in which so many cores were free on average. */
   onPause(freeCores: number): void {
     this.#freeCores = freeCores;
@@ -72,14 +77,11 @@ export class PrefillTuner {
       if (endedAt - this.#trial.since > maxTrialMs) this.#endTrial(this.#trial.from);
       return;
     }
-    const previous = this.#windows.get(width) ?? { tokens: 0, ms: 0, cpuMs: 0 };
-    const window = {
-      width,
-      tokens: previous.tokens + tokens,
-      ms: previous.ms + ms,
-      cpuMs: previous.cpuMs + cpuMs,
-    };
+    const window = this.#windows.get(width) ?? { width, tokens: 0, ms: 0, cpuMs: 0 };
     this.#windows.set(width, window);
+    window.tokens += tokens;
+    window.ms += ms;
+    window.cpuMs += cpuMs;
     if (window.ms < windowMs) return;
     this.#windows.delete(width);
     if (this.#trial) this.#decideTrial(this.#trial, window, endedAt);
@@ -98,8 +100,7 @@ export class PrefillTuner {
   }
 
   #startTrial(count: number, window: PrefillWindow, now: number): void {
-    const { width } = window;
-    this.#trial = { from: this.#count, width, msPerTokenBefore: msPerToken(window), since: now };
+    this.#trial = { from: this.#count, width: window.width, msPerTokenBefore: msPerToken(window), since: now };
     this.#count = count;
     this.#windows.clear();
   }

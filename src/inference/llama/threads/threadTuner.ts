@@ -122,8 +122,8 @@ export class ThreadTuner {
     else if (fewer !== undefined) this.#startTrial(fewer, { ...trial, maxTimeRatio: maxSlowdownForFewerThreads });
   }
 
-  #startTrial(count: number, trial: Omit<ThreadTrial, 'from'>): void {
-    this.#trial = { ...trial, from: this.#count };
+  #startTrial(count: number, trial: Omit<ThreadTrial, 'from'>, from = this.#count): void {
+    this.#trial = { ...trial, from };
     this.#count = count;
     this.#window = undefined;
   }
@@ -146,11 +146,7 @@ export class ThreadTuner {
 
   #rejectTrial(trial: ThreadTrial, now: number): void {
     const fewer = this.#neighbour(-1);
-    if (trial.isSlowdown && fewer !== undefined) {
-      this.#count = fewer;
-      this.#window = undefined;
-      return;
-    }
+    if (trial.isSlowdown && fewer !== undefined) return this.#startTrial(fewer, trial, trial.from);
     // No smaller count is faster, so the threads are not the cause: the present speed is the usual one now.
     if (trial.isSlowdown) this.#usualMs.set(trial.from, trial.beforeMs);
     else this.#delayMs = Math.min(this.#delayMs * 2, retuneDelayMs.max);
@@ -203,10 +199,8 @@ const sum = (values: readonly number[]): number => values.reduce((total, value) 
 const mean = (values: readonly number[]): number => sum(values) / values.length;
 
 /** The median of a list (the upper one of the two middle values of an even count); NaN for an empty list. */
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
-}
+const median = (values: readonly number[]): number =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 
 /** For all thread counts together. */
 const budgetMs = 400;

@@ -48,14 +48,25 @@ describe('the number of free cores', () => {
     const machine = createMachine();
     const cores = new FreeCores(() => machine.use, 0);
     machine.run({ idleMs, runningThreads });
-    expect(cores.current(1000)).toBe(free);
+    expect(cores.current(1000, 4)).toBe(free);
+  });
+
+  it('is looked at again while threads run that may do so for a moment only', () => {
+    const readings = [3, 3, 2, 1, 4];
+    const looks = (wanted: number): number | undefined => {
+      let reading = 0;
+      const read = (): CpuUse => ({ cores: 4, idleMs: 0, ownMs: 0, runningThreads: readings[reading++] });
+      return new FreeCores(read, 0).current(1000, wanted);
+    };
+    // The first reading is that of the constructor.
+    expect([2, 2.6, 3.6].map(looks)).toEqual([2, 3, 4]);
   });
 
   it('is unknown where the use of the cores is', () => {
     const machine = createMachine();
     machine.use = undefined;
     const free = new FreeCores(() => machine.use, 0);
-    expect([free.mean(1000), free.current(2000)]).toEqual([undefined, undefined]);
+    expect([free.mean(1000), free.current(2000, 4)]).toEqual([undefined, undefined]);
   });
 
   it('is known again after the use of the cores was unknown', () => {
