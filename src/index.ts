@@ -43,15 +43,12 @@ export type { DetectedCall, Detection, Tool, ToolCallFormat } from './chat/tool.
 export { defineFormat } from './chat/tool.ts';
 export { stringifyJson, JsonNumber, type JsonObject, type JsonValue } from './chat/json/value.ts';
 
-/**
- * Options of `startServer`: those of `turngraph serve`, all optional, and your own node types and tool-call formats.
- */
+/** Options of `startServer`: those of `turngraph serve`, all optional, and your own node types and tool-call formats. */
 export type StartOptions = Partial<ServerOptions> & Extension;
 
 /**
  * Starts a server in this process. Disposing of it shuts it down.
- * @throws TypeError for an invalid option, Fault for a server that cannot start, the system's error for a port that is
- * taken.
+ * @throws TypeError for an invalid option, Fault for a server that cannot start, the system's error for a port that is taken.
  */
 export async function startServer({
   nodeTypes = [],
@@ -76,10 +73,7 @@ export interface CheckOptions extends Extension {
   readonly storageRoot?: string;
 }
 
-/**
- * Validates a graph document as a server would, without loading a model.
- * @throws Fault when the catalogue cannot be read.
- */
+/** Validates a graph document as a server would, without loading a model. @throws Fault when the catalogue cannot be read. */
 export async function checkGraph(
   graph: unknown,
   { catalogue = defaultServerOptions().catalogue, storageRoot = '.', ...extension }: CheckOptions = {},

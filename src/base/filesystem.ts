@@ -9,8 +9,7 @@ export const resolveWithHome = (folder: string, path: string): string =>
 
 /**
  * Creates a folder and its missing parents, like `mkdir -p`. Node's own `recursive` option is not used: it retries
- * forever where the system answers ENOENT below an existing folder, as in /proc, and it reports ENOENT for a read-only
- * disk.
+ * forever where the system answers ENOENT below an existing folder, as in /proc, and it reports ENOENT for a read-only disk.
  * @throws the system's error, whose path is the folder that could not be created.
  */
 export async function makeFolder(folder: string, mode = 0o777): Promise<void> {

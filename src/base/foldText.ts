@@ -3,6 +3,10 @@ const excessMarks = /(?<=\p{M}{30})\p{M}+/gu;
 // Tatweel, the points of Hebrew and Arabic, and the stress of a Cyrillic vowel, which few write, and none reads as a letter.
 const pointing = /(?:\u0640|(?=[\u0591-\u05c7\u0610-\u06ed\u08ca-\u08ff])\p{M}|(?<=[аеёиоуыэюяіїєѣѵүөә])\u0301)+/giu;
 
+// Most texts are: they have nothing to fold.
+// oxlint-disable-next-line no-control-regex
+export const isAscii = (text: string): boolean => /^[\0-\x7f]*$/.test(text);
+
 /**
  * Folds a text, so that texts that look alike are compared and matched as the same: composed and decomposed letters, full
  * width and other forms of a character (NFKC), without invisible characters (zero width, soft hyphens, variation
@@ -10,9 +14,7 @@ const pointing = /(?:\u0640|(?=[\u0591-\u05c7\u0610-\u06ed\u08ca-\u08ff])\p{M}|(
  * accents, and the number of spaces stay.
  */
 export const foldText = (text: string): string =>
-  // ASCII, which most texts are, has nothing to fold.
-  // oxlint-disable-next-line no-control-regex
-  /^[\0-\x7f]*$/.test(text)
+  isAscii(text)
     ? text
     : text
         // Double negations are matched several times as fast.

@@ -155,8 +155,7 @@ function positions(text: string): (offset: number) => string {
   };
 }
 
-// jsonc-parser recurses once per level and overflows the stack on very deep nesting; the schema refuses such a value
-// anyway.
+// jsonc-parser recurses once per level and overflows the stack on very deep nesting; the schema refuses such a value anyway.
 function unlessTooDeep<T>(visitAll: () => T): T | undefined {
   try {
     return visitAll();

@@ -11,8 +11,7 @@ export interface Owner {
 /**
  * Whether an owner is dead, so that its lock or folder may be taken over: its heartbeat is older than `staleAfterMs`,
  * or it ran on this host and its process has ended.
- * @param isLeftover decides for an owner with the process id of this process: ids are reused, for example in
- * containers.
+ * @param isLeftover decides for an owner with the process id of this process: ids are reused, for example in containers.
  */
 export function isAbandoned(
   { host, pid, idleMs }: Owner,

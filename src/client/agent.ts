@@ -74,9 +74,7 @@ export class AgentHandle implements AsyncDisposable {
     return new TurnHandle(this.#turns, text, options);
   }
 
-  /**
-   * Same as `send`, for a loop: `for await (const update of agent.turn('hi')) ...`. Leaving the loop cancels the turn.
-   */
+  /** Same as `send`, for a loop: `for await (const update of agent.turn('hi')) ...`. Leaving the loop cancels the turn. */
   turn(text: string, options: SendOptions = {}): TurnHandle {
     return this.send(text, options);
   }
@@ -87,8 +85,7 @@ export class AgentHandle implements AsyncDisposable {
   }
 
   /**
-   * Changes live parameters of a node between turns. Fields that are absent stay as they are; null restores the
-   * default.
+   * Changes live parameters of a node between turns. Fields that are absent stay as they are; null restores the default.
    * @throws Fault when a field is invalid or not live; nothing is changed then.
    */
   async changeParams(nodeName: string, params: object): Promise<void> {
@@ -172,10 +169,7 @@ export class AgentHandle implements AsyncDisposable {
     await this.#connection.request('clearDialog', { agentId: this.id }, { onFrame: forget });
   }
 
-  /**
-   * Destroys the agent and frees its KV caches; a running turn is cancelled first.
-   * @throws Fault AGENT_ALREADY_DESTROYED
-   */
+  /** Destroys the agent and frees its KV caches; a running turn is cancelled first. @throws Fault AGENT_ALREADY_DESTROYED */
   async destroy(): Promise<void> {
     this.#lifetime.end(new DOMException('the agent was destroyed', 'AbortError'));
     await this.#connection.request('destroyAgent', { agentId: this.id });

@@ -39,10 +39,7 @@ export interface CreateAgentOptions extends Partial<
    * Turns run their calls, unless `send` is given others.
    */
   readonly tools?: AgentTools;
-  /**
-   * Called with the progress of a model that the agent waits for: its download, if the session allows that, and its
-   * load.
-   */
+  /** Called with the progress of a model that the agent waits for: its download, if the session allows that, and its load. */
   readonly onProgress?: (progress: ModelProgress) => void;
   /** Called with each event of a node that comes after its turn, such as `remembered`. */
   readonly onEvent?: (event: TurnEvent) => void;

@@ -34,8 +34,7 @@ export function readJson(text: string, place: string): unknown {
 }
 
 /**
- * An error of the server as a Fault. A code that this client does not know becomes INTERNAL, with its name before the
- * message.
+ * An error of the server as a Fault. A code that this client does not know becomes INTERNAL, with its name before the message.
  */
 export function toFault(error: { readonly name: string; readonly message: string; readonly detail?: string }): Fault {
   const { name, message, detail = '' } = error;

@@ -21,16 +21,11 @@ import { ReplayStream, answerPiece, summarize, type FinishedTurn, type TurnUpdat
 export interface SendOptions {
   /** Variables for the templates of this turn. */
   readonly variables?: Readonly<Record<string, string>>;
-  /**
-   * Which turn goes first where several compete: URGENT if the player waits, BACKGROUND if no one does.
-   * Default: NORMAL.
-   */
+  /** Which turn goes first where several compete: URGENT if the player waits, BACKGROUND if no one does. Default: NORMAL. */
   readonly priority?: SendMessageRequest['priority'];
   /** Runs the calls of the turn: `executor({ ... })`, or functions by tool name; default: the tools of `createAgent`. */
   readonly tools?: ToolExecutor | ToolFunctions;
-  /**
-   * Cancels the turn. If it is aborted before `send`, nothing is sent and the turn rejects with the signal's reason.
-   */
+  /** Cancels the turn. If it is aborted before `send`, nothing is sent and the turn rejects with the signal's reason. */
   readonly signal?: AbortSignal;
   /** Called with each piece of streamed text. */
   readonly onText?: (piece: string, frame: AnswerText) => void;
@@ -162,8 +157,7 @@ export class TurnHandle implements PromiseLike<FinishedTurn>, AsyncIterable<Turn
     return this.#agent.open.has(this);
   }
 
-  // Turn id 0 cancels the current turn of the agent, which may be another one while several are open: then wait for the
-  // id.
+  // Turn id 0 cancels the current turn of the agent, which may be another one while several are open: then wait for the id.
   #sendCancel(): void {
     const { id: agentId, open, connection } = this.#agent;
     if (!this.#cancelling || (this.#turnId === 0 && open.size > 1)) return;

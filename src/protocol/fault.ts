@@ -27,10 +27,7 @@ export class Fault extends Error {
     return codes[this.name];
   }
 
-  /**
-   * Any thrown value as a Fault. Other values become INTERNAL, with a message that does not leak the cause to the
-   * client.
-   */
+  /** Any thrown value as a Fault. Other values become INTERNAL, with a message that does not leak the cause to the client. */
   static from(thrown: unknown): Fault {
     if (thrown instanceof Fault) return thrown;
     return new Fault('INTERNAL', 'internal server error; see the server log', { cause: thrown });

@@ -1,8 +1,7 @@
 /** Max bytes of a frame from a client. The server closes the connection, and with it the session, over a larger one. */
 export const maxFrameBytes = 1024 * 1024;
 
-// Frames to the client stay under 60 KiB, because some clients fail above 65,535 bytes; the rest is for the other
-// fields.
+// Frames to the client stay under 60 KiB, because some clients fail above 65,535 bytes; the rest is for the other fields.
 const maxTextBytes = 56 * 1024;
 
 /** Max bytes of the entries of a storage in one frame, and so of each one that a client sends. */
@@ -11,9 +10,7 @@ export const maxEntriesBytes = maxTextBytes;
 /** Max bytes of one field of a TurnComplete or an ErrorResponse, so that all of them together fit in a frame. */
 export const maxPartBytes = 14 * 1024;
 
-/**
- * Splits a text into pieces that each fit in one frame in either codec, at code point boundaries; one piece if it fits.
- */
+/** Splits a text into pieces that each fit in one frame in either codec, at code point boundaries; one piece if it fits. */
 export function splitToFrames(text: string): readonly string[] {
   const pieces: string[] = [];
   let rest = text;

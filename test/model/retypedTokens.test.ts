@@ -167,6 +167,6 @@ describe('a control token of the file that llama.cpp takes for a user-defined on
     const { text, tokens } = await generate(sequence, first);
     expect(text).toBe('<|channel|>final<|message|>er');
     const second = await generate(sequence, nextPrompt(first, 'er', 'Bye!'));
-    expect(second.tokens.reused).toBe(tokens.prompt + tokens.generated);
+    expect(second.tokens.reused).toBeGreaterThanOrEqual(tokens.prompt + tokens.generated);
   });
 });

@@ -5,15 +5,16 @@
 // llama-server the list of its messages, which is sent to /v1/chat/completions; both stream. Times are the client's:
 //
 // - cold prompt: first token of a new conversation whose first message has about 650 words
-// - next turn: first token of the second message of that conversation
+// - next turn: first token of the second message of that conversation, which is sent a second after the answer, as by a reader
 // - one stream: tokens per second from the first piece to the last
 // - four at once: all tokens / time until the last of four new conversations has ended, and the latest first token
-// - 12 conversations: first token of the second turns, after the first turns of all twelve with 300 words each
+// - 12 conversations: first token of the second turns, a second after the first turns of all twelve with 300 words each
 // - one core busy: next turn and one stream while another process takes a core
 // - memory: the sum of the PSS of all processes of a side, the highest of those after each of these (Linux)
 //
 // A reply may end early: rates are by its own tokens.
 import { readFile } from 'node:fs/promises';
+import { setTimeout as wait } from 'node:timers/promises';
 import { startCpuHog } from '../cpuHog.mjs';
 import { decodeRate, generateGraph, timeTurn } from '../client.mjs';
 import { story } from '../prompts.mjs';
@@ -22,6 +23,7 @@ import { createResult, measureInterleaved, median } from '../results.mjs';
 import { startPeer } from '../peer.mjs';
 
 const replyTokens = 96;
+const readingMs = 1000;
 const goals = {
   'cold prompt, first token': { goal: 1, better: 'lower' },
   'next turn, first token': { goal: 0.95, better: 'lower' },
@@ -72,6 +74,7 @@ async function measureRows(bench, sides) {
   await measure(rounds, async (side, round) => {
     const long = await side.converse();
     const cold = await long.send(story(700 * round, 650), 2);
+    await wait(readingMs);
     const next = await long.send(story(700 * round + 301, 20), 2);
     const [stream] = [
       await (await side.converse()).send(`Tell a long story of this: ${story(7 * round, 20)}`, replyTokens),
@@ -97,6 +100,7 @@ async function measureRows(bench, sides) {
   await measure(bench.repeats(3, 1), async (side, round) => {
     const all = await Promise.all(Array.from({ length: 12 }, () => side.converse()));
     for (const [at, one] of all.entries()) await one.send(story(5000 * round + 400 * at, 300), 2);
+    await wait(readingMs);
     const times = [];
     for (const [at, one] of all.entries()) times.push((await one.send(story(300 * at, 10), 2)).first);
     return { '12 conversations, first token': median(times) };

@@ -149,7 +149,7 @@ export class SequencePrompts {
     const last = prompt.messages.at(-1);
     const tokensWith = (text: string): Promise<Token[]> => {
       const messages = last ? [...prompt.messages.slice(0, -1), { ...last, text }] : [];
-      return prompts.tokensYielding(prompts.render({ ...prompt, messages }));
+      return this.history.tokens(prompts.render({ ...prompt, messages }));
     };
     const [tokens, variant] = [await tokensWith('A'), await tokensWith('B')];
     const end = commonPrefixLength(tokens, variant);

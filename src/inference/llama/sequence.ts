@@ -4,7 +4,8 @@ import type {
   ControlledEvaluateInputItem,
   LlamaContextSequence,
 } from 'node-llama-cpp';
-import type { Prompt } from '../../chat/dialog.ts';
+import { afterMs, onAbort, onceAny } from '../../base/events.ts';
+import type { Message, Prompt } from '../../chat/dialog.ts';
 import type {
   AnswerScores,
   Completion,
@@ -45,6 +46,10 @@ export class LlamaSequence implements Sequence {
   readonly #parts: SequenceParts;
   readonly #prompts: SequencePrompts;
   readonly #cache: SequenceCache;
+  /** Aborted when the next prompt comes. */
+  #idle = new AbortController();
+  /** How many tokens of a next prompt were evaluated ahead, the last time. */
+  #aheadTokens = 0;
 
   constructor(parts: SequenceParts) {
     this.label = parts.label;
@@ -53,7 +58,18 @@ export class LlamaSequence implements Sequence {
     this.#cache = new SequenceCache(this, parts);
   }
 
-  generate(prompt: Prompt, options: GenerateOptions): Promise<Completion> {
+  async generate(prompt: Prompt, options: GenerateOptions): Promise<Completion> {
+    this.#idle.abort();
+    const completion = await this.#generate(prompt, options);
+    // Where the last ones were of no use, as in a prompt without a dialog, there is no next prompt that goes on with this one.
+    const goesOn = completion.tokens.reused >= this.#aheadTokens && !prompt.tools;
+    // A failed step has reset the slot: the next prompt is evaluated as a whole.
+    if (goesOn && completion.finishReason !== 'aborted')
+      this.#prefillAhead(prompt, completion.text, options).catch(() => undefined);
+    return completion;
+  }
+
+  #generate(prompt: Prompt, options: GenerateOptions): Promise<Completion> {
     return this.#prompts.generate(prompt, options, async (start) => {
       const { rendered, tokens, course } = start;
       const { signal, pace, sampling } = options;
@@ -98,7 +114,32 @@ export class LlamaSequence implements Sequence {
     });
   }
 
+  /**
+   * Evaluates what the chat template writes between an answer and the next message, in the background: the next turn need not
+   * wait for it. It is left out where the slot is another's by then, or holds something else than what a next prompt shows.
+   */
+  async #prefillAhead({ messages, ...prompt }: Prompt, text: string, { pace }: GenerateOptions): Promise<void> {
+    const { signal } = (this.#idle = new AbortController());
+    const { slots, gate } = this.#parts;
+    const isStopped = this.#cache.shouldStop(signal);
+    const waitMs = (): number => Math.max(gate.waitMs(), gate.startAt - performance.now());
+    // Without the slot: another may want it, and would be given one more.
+    for (let ms = waitMs(); ms > 0 && !isStopped(); ms = waitMs())
+      await onceAny(afterMs(ms), gate.onOpen, onAbort(signal), onAbort(this.#cache.closing));
+    const next: Message[] = [...messages, { role: 'assistant', text }, { role: 'user', text: '' }];
+    const tokens = await this.#prompts.stablePrefix({ ...prompt, messages: next });
+    const { slot } = slots.owned.find(({ owner }) => owner === this) ?? {};
+    if (!slot || slot.cache.needsCheckpoints || tokens.length >= slot.cache.contextSize) return;
+    const schedule = { signal, ...(pace && { pace }), priority: 'BACKGROUND', isWarmUp: true } as const;
+    await this.#cache.run(tokens, schedule, async (run) => {
+      if (tokens.length - cachedPrefixLength(run.slot.cache, tokens) > maxTokensAhead) return;
+      await this.#cache.prefillAll(run, tokens, signal, { kind: 'interaction', keep: false });
+      this.#aheadTokens = tokens.length;
+    });
+  }
+
   score(prompt: Prompt, answers: readonly string[], options: ScoreOptions): Promise<AnswerScores> {
+    this.#idle.abort();
     const { signal } = options;
     return this.#prompts.score(prompt, answers, options, async (start) => {
       const { rendered, tokens, course, context } = start;
@@ -137,6 +178,7 @@ export class LlamaSequence implements Sequence {
     signal: AbortSignal,
     { keep = false, ...schedule }: WarmUpOptions = {},
   ): Promise<WarmUpResult> {
+    this.#idle.abort();
     const tokens = await this.#prompts.stablePrefix(prompt);
     const { length } = tokens;
     if (length >= this.#parts.contextSize) return { tokens: length, kept: 'too_large' };
@@ -175,6 +217,8 @@ export class LlamaSequence implements Sequence {
 
 /** `max_tokens` is often far more than an answer has: one that gets longer than this waits until there is more room. */
 const maxSpare = 256;
+/** A template writes fewer between an answer and the next message: more are missing where that is not the next prompt. */
+const maxTokensAhead = 32;
 
 interface ScoringOptions extends Pick<ScoringStart, 'context' | 'answers'>, Pick<DecodeLoopOptions, 'step'> {
   readonly endTokens: readonly Token[];

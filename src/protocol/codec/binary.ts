@@ -117,8 +117,7 @@ function decode(envelope: Envelope, data: Uint8Array): object {
   }
 }
 
-// Reads only the request id, so that the error for an invalid frame can name its request. Every encoder writes field 1
-// first.
+// Reads only the request id, so that the error for an invalid frame can name its request. Every encoder writes field 1 first.
 function requestIdOf(data: Uint8Array): number {
   const isRequestId = data[0] === 0x08;
   const endsWithin5Bytes = data.subarray(1, 6).some((byte) => byte < 0x80);

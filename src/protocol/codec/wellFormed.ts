@@ -2,10 +2,7 @@ const maxQuotedCharacters = 40;
 const loneSurrogate = /\p{Surrogate}/u;
 const loneSurrogates = /\p{Surrogate}/gu;
 
-/**
- * Whether a text has no lone surrogates, so that UTF-8 can encode it. Older browsers lack
- * `String.prototype.isWellFormed`.
- */
+/** Whether a text has no lone surrogates, so that UTF-8 can encode it. Older browsers lack `String.prototype.isWellFormed`. */
 export const isWellFormed = (text: string): boolean => !loneSurrogate.test(text);
 
 /** Replaces each lone surrogate with U+FFFD. */

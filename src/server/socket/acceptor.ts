@@ -132,8 +132,7 @@ const createSocketServer = (): SocketServer<typeof ClientSocket> =>
     maxFragments: 256,
     maxBufferedChunks: 16_384,
     WebSocket: ClientSocket,
-    // The client fails the handshake without a reason if none of its subprotocols is chosen: choose one, then reject
-    // it.
+    // The client fails the handshake without a reason if none of its subprotocols is chosen: choose one, then reject it.
     handleProtocols: (offered) => chooseSubprotocol(offered) ?? [...offered][0] ?? false,
   });
 

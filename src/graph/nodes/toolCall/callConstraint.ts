@@ -77,9 +77,7 @@ function triggersWithAnswer(triggers: readonly Trigger[], answer: Rule): readonl
   return marked.length > 0 ? marked : triggers.map((trigger) => ({ ...trigger, rule: anyOf([trigger.rule, answer]) }));
 }
 
-/**
- * Whether a detected call satisfies a constraint. A lazy grammar also leaves text unconstrained that looks like a call.
- */
+/** Whether a detected call satisfies a constraint. A lazy grammar also leaves text unconstrained that looks like a call. */
 export async function isAllowed({ name, arguments: args }: DetectedCall, { rules }: CallConstraint): Promise<boolean> {
   if (!rules) return true;
   const rule = rules.get(name);

@@ -1,6 +1,6 @@
 import { stemmer } from 'stemmer';
 import { createYielder } from '../../../base/eventLoop.ts';
-import { foldText } from '../../../base/foldText.ts';
+import { foldText, isAscii } from '../../../base/foldText.ts';
 
 /** Scripts that are written without spaces between words, and Hangul, whose words have endings without a space. */
 const spaceless =
@@ -13,10 +13,6 @@ export function splitWords(text: string): readonly string[] {
   const words = fold(text).match(/[\p{L}\p{N}]+/gu) ?? [];
   return words.some((word) => spaceless.test(word)) ? words.flatMap(splitSpaceless) : words;
 }
-
-// ASCII, which most texts are, has nothing to fold.
-// oxlint-disable-next-line no-control-regex
-const isAscii = (text: string): boolean => /^[\0-\x7f]*$/.test(text);
 
 /** One form of each letter, without some marks. */
 const withoutMarks = (text: string, marks: RegExp): string =>

@@ -38,10 +38,7 @@ function memoryHold(reserved: MemoryUse, budget: MemoryBudget, onChange: (isRele
     },
     /** Whether its memory is going to change. */
     isChanging: (): boolean => isPending || isShrinking,
-    /**
-     * The load is complete: from now on it has what it really takes.
-     * @param giveBack gives back what `resize` has added.
-     */
+    /** The load is complete: from now on it has what it really takes. @param giveBack gives back what `resize` has added. */
     settle(taken: MemoryUse, giveBack?: () => Promise<void>): void {
       use = taken;
       shrink = giveBack;

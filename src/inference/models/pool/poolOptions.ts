@@ -30,10 +30,7 @@ export interface PoolOptions extends Pick<LoadOptions, 'slots' | 'threads' | 'gp
   readonly wrapLoad?: (name: string, load: () => Promise<Model>, signal: AbortSignal) => Promise<Model>;
 }
 
-/**
- * How a model is loaded: as its entry says, else as all models of the pool.
- * @param loraFiles paths of its LoRA adapters.
- */
+/** How a model is loaded: as its entry says, else as all models of the pool. @param loraFiles paths of its LoRA adapters. */
 export function loadOptionsFor(
   entry: CatalogueEntry,
   options: PoolOptions,
