@@ -68,10 +68,7 @@ const checkAgentOptions = optionsCheck<CreateAgentOptions>('createAgent', {
 export interface LoadModelOptions {
   /** Called with the progress: of a load a fraction from 0 to 1, of a download also bytes. */
   readonly onProgress?: (progress: ModelProgress) => void;
-  /**
-   * Stops waiting. The server continues to load the model; a download it cancels, and the next one resumes from the partial
-   * file.
-   */
+  /** Stops waiting. The server continues to load the model; a download is cancelled, and the next one resumes. */
   readonly signal?: AbortSignal;
 }
 
@@ -227,10 +224,7 @@ export class Client implements AsyncDisposable {
     return (await this.#connection.request('downloadModel', { modelName }, request)).sizeBytes;
   }
 
-  /**
-   * Cancels the download of a model for this session: requests that wait for it reject with DOWNLOAD_CANCELLED,
-   * `createAgent` included.
-   */
+  /** Cancels the download of a model for this session: what waits for it, `createAgent` too, rejects with DOWNLOAD_CANCELLED. */
   async cancelDownload(modelName: string): Promise<void> {
     checks.string(modelName, 'cancelDownload.modelName');
     await this.#connection.request('cancelDownload', { modelName });

@@ -35,10 +35,7 @@ const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xd
 // A text with more code units than the limit need not be serialised: each takes at least one byte.
 const jsonBytesOver = (text: string, bytes: number): boolean => text.length > bytes || jsonBytes(text) > bytes;
 
-/**
- * The first items of a list that fit in `bytes` as JSON.
- * @param asText whether the list is sent as JSON text in a string field.
- */
+/** The first items of a list that fit in `bytes` as JSON. @param asText whether it is sent as JSON text in a string. */
 export function takeFitting<Item>(items: readonly Item[], bytes: number, asText = false): readonly Item[] {
   let size = 2;
   const sizeOf = (item: Item): number => {

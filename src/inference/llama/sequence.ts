@@ -61,11 +61,13 @@ export class LlamaSequence implements Sequence {
   async generate(prompt: Prompt, options: GenerateOptions): Promise<Completion> {
     this.#idle.abort();
     const completion = await this.#generate(prompt, options);
+    const { tokens, finishReason } = completion;
+    const isOwn = options.priority !== 'BACKGROUND' && !options.pace?.limits.maxShare && !prompt.tools;
     // Where the last ones were of no use, as in a prompt without a dialog, there is no next prompt that goes on with this one.
-    const goesOn = completion.tokens.reused >= this.#aheadTokens && !prompt.tools;
-    // A failed step has reset the slot: the next prompt is evaluated as a whole.
-    if (goesOn && completion.finishReason !== 'aborted')
-      this.#prefillAhead(prompt, completion.text, options).catch(() => undefined);
+    if (tokens.reused < this.#aheadTokens) this.#aheadTokens = Math.min(this.#aheadTokens, tokens.prompt);
+    else if (isOwn && finishReason !== 'aborted' && !this.#parts.slots.needsCheckpoints)
+      // A failed step has reset the slot: the next prompt is evaluated as a whole.
+      this.#prefillAhead(prompt, completion.text).catch(() => undefined);
     return completion;
   }
 
@@ -114,28 +116,21 @@ export class LlamaSequence implements Sequence {
     });
   }
 
-  /**
-   * Evaluates what the chat template writes between an answer and the next message, in the background: the next turn need not
-   * wait for it. It is left out where the slot is another's by then, or holds something else than what a next prompt shows.
-   */
-  async #prefillAhead({ messages, ...prompt }: Prompt, text: string, { pace }: GenerateOptions): Promise<void> {
+  /** Evaluates what the chat template writes between an answer and the next message, so that the next turn need not. */
+  async #prefillAhead({ messages, ...prompt }: Prompt, text: string): Promise<void> {
     const { signal } = (this.#idle = new AbortController());
     const { slots, gate } = this.#parts;
     const isStopped = this.#cache.shouldStop(signal);
     const waitMs = (): number => Math.max(gate.waitMs(), gate.startAt - performance.now());
-    // Without the slot: another may want it, and would be given one more.
-    for (let ms = waitMs(); ms > 0 && !isStopped(); ms = waitMs())
-      await onceAny(afterMs(ms), gate.onOpen, onAbort(signal), onAbort(this.#cache.closing));
     const next: Message[] = [...messages, { role: 'assistant', text }, { role: 'user', text: '' }];
-    const tokens = await this.#prompts.stablePrefix({ ...prompt, messages: next });
-    const { slot } = slots.owned.find(({ owner }) => owner === this) ?? {};
-    if (!slot || slot.cache.needsCheckpoints || tokens.length >= slot.cache.contextSize) return;
-    const schedule = { signal, ...(pace && { pace }), priority: 'BACKGROUND', isWarmUp: true } as const;
-    await this.#cache.run(tokens, schedule, async (run) => {
-      if (tokens.length - cachedPrefixLength(run.slot.cache, tokens) > maxTokensAhead) return;
-      await this.#cache.prefillAll(run, tokens, signal, { kind: 'interaction', keep: false });
-      this.#aheadTokens = tokens.length;
-    });
+    let tokens: Token[] | undefined;
+    for (let ms = waitMs(); ms > 0 || !tokens; ms = waitMs()) {
+      // Without the slot: another may want it, and would be given one more.
+      if (ms > 0) await onceAny(afterMs(ms), gate.onOpen, onAbort(signal), onAbort(this.#cache.closing));
+      else tokens = await this.#prompts.stablePrefix({ ...prompt, messages: next });
+      if (isStopped() || !slots.owned.some(({ owner }) => owner === this)) return;
+    }
+    if (await this.#cache.prefillIdle(tokens, signal)) this.#aheadTokens = tokens.length;
   }
 
   score(prompt: Prompt, answers: readonly string[], options: ScoreOptions): Promise<AnswerScores> {
@@ -217,8 +212,6 @@ export class LlamaSequence implements Sequence {
 
 /** `max_tokens` is often far more than an answer has: one that gets longer than this waits until there is more room. */
 const maxSpare = 256;
-/** A template writes fewer between an answer and the next message: more are missing where that is not the next prompt. */
-const maxTokensAhead = 32;
 
 interface ScoringOptions extends Pick<ScoringStart, 'context' | 'answers'>, Pick<DecodeLoopOptions, 'step'> {
   readonly endTokens: readonly Token[];

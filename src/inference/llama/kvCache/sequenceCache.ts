@@ -9,7 +9,7 @@ import {
   checkpointsOf,
   takeCheckpoint,
 } from './checkpoints.ts';
-import { prefill, type PrefillOptions, reusableLength, reusePrefix } from './prefixReuse.ts';
+import { cachedPrefixLength, prefill, type PrefillOptions, reusableLength, reusePrefix } from './prefixReuse.ts';
 import { describeError, Fault } from '../../../protocol/fault.ts';
 import { track, untilAborted } from '../../../base/abort.ts';
 import { type TokenThrottle, untilResumed } from '../../contract/pace.ts';
@@ -64,6 +64,24 @@ export class SequenceCache {
   /** Runs work with a slot; without one during backpressure and pauses. @returns undefined: a wait was aborted. */
   run<T>(prompt: Token[], schedule: SlotSchedule, work: SlotWork<T>): Promise<T | undefined> {
     return track(this.#running, this.#run(prompt, schedule, work));
+  }
+
+  /** Prefills the rest of tokens in the own slot, in the background, if it is idle and has nearly all. @returns whether it did. */
+  prefillIdle(tokens: Token[], signal: AbortSignal): Promise<boolean> {
+    const slot = this.#parts.slots.acquireOwn(this.#owner);
+    return slot ? track(this.#running, this.#prefillIdle(slot, tokens, signal)) : Promise.resolve(false);
+  }
+
+  async #prefillIdle(slot: Slot, tokens: Token[], signal: AbortSignal): Promise<boolean> {
+    const background = { priority: 'BACKGROUND', pace: undefined, throttle: undefined } as const;
+    try {
+      const missing = tokens.length - cachedPrefixLength(slot.cache, tokens);
+      if (missing > maxIdleTokens || tokens.length >= slot.cache.contextSize) return false;
+      using run = new SlotRun({ ...this.#parts, ...background, slot, signals: [signal, this.closing] });
+      return (await this.prefillAll(run, tokens, signal, { kind: 'interaction', keep: false })) !== 'stopped';
+    } finally {
+      this.#parts.slots.release(slot);
+    }
   }
 
   /** Runs a step of llama.cpp. When it fails, the contents of the slot are unknown, so the slot is reset. */
@@ -237,11 +255,10 @@ const isShortlyAfterMessage = (cache: LlamaContextSequence, place: number): bool
     ({ kind, tokens }) => kind === 'message' && tokens <= place && tokens >= place - maxRepeatedTokens,
   );
 
+/** A chat template writes fewer between an answer and the next message. */
+const maxIdleTokens = 32;
 /** Evaluating fewer tokens takes less time than restoring a checkpoint. */
 const minTokens = 16;
 const nearTokens = 8;
-/**
- * So many tokens of an answer are evaluated again if the message after it does not stay, which is rare. A checkpoint at its end
- * would divide each prefill into two short batches, which take longer than one.
- */
+/** Tokens of an answer that are evaluated again if the message after it does not stay: a checkpoint would divide each prefill. */
 const maxRepeatedTokens = 256;

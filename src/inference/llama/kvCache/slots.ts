@@ -69,6 +69,15 @@ export class SlotPool {
     return this.#queue.acquire(request, signal);
   }
 
+  /** Acquires the slot that an owner still has, if it is idle and no one waits for a slot; undefined: not so. */
+  acquireOwn(owner: SlotOwner): Slot | undefined {
+    const own = this.#slotOf(owner);
+    if (!own || own.busy || this.#isVacating || this.#queue.length > 0) return undefined;
+    own.rank = rankOf('BACKGROUND');
+    own.busy = true;
+    return own;
+  }
+
   /** Releases a slot. It keeps its owner's tokens until another owner is given the slot. */
   release(slot: Slot): void {
     const state = this.#stateOf(slot);

@@ -28,11 +28,11 @@ export class FreeCores {
    */
   current(now: number, wanted: number): number | undefined {
     const mean = meanFreeCores(this.#last, this.#readAt(now));
-    for (let looks = 1; ; looks++) {
+    for (let [looks, free] = [1, mean ?? 0]; ; looks++) {
       const { cores = 0, runningThreads } = this.#last?.use ?? {};
       if (runningThreads === undefined) return mean;
       // The thread that asks runs, too.
-      const free = Math.max(0, cores - Math.max(0, runningThreads - 1), mean ?? 0);
+      free = Math.max(free, cores - Math.max(0, runningThreads - 1));
       if (free >= wanted || looks > 3) return free;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
       this.#readAt(now);

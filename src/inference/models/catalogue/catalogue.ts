@@ -76,10 +76,7 @@ function withAbsolutePaths(entry: CatalogueEntry, catalogue: string): CatalogueE
   return { ...entry, variants };
 }
 
-/**
- * Reads one catalogue file.
- * @throws Fault UNKNOWN_MODEL when the file as a whole cannot be read, with the place of each error.
- */
+/** Reads one catalogue file. @throws Fault UNKNOWN_MODEL when it cannot be read as a whole, with the place of each error. */
 async function readCatalogueFile(path: string): Promise<ReturnType<typeof parseCatalogue>> {
   const text = await readTextFile(path, readRegularFile).catch(({ message, cause }: Error) => {
     const hint =

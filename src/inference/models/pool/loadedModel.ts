@@ -53,10 +53,7 @@ export function modelState({ model, pinned = false, uses = 0 }: Partial<LoadedMo
   };
 }
 
-/**
- * Checks that a model was not given up because of crashes. `retry`: loads it again if it was.
- * @throws Fault MODEL_LOAD_FAILED
- */
+/** Checks that a model was not given up after crashes. `retry`: loads it again then. @throws Fault MODEL_LOAD_FAILED */
 export async function assertNotGivenUp(
   { supervision }: Model,
   retry: boolean,

@@ -62,10 +62,7 @@ export function gpuSettingsFor(
   return { gpu: variant?.gpu ?? server.gpu, gpuLayers: variant?.gpu_layers ?? server.gpuLayers };
 }
 
-/**
- * The engine that runs a model of a pool.
- * @throws Fault MODEL_LOAD_FAILED when its variant names another engine, which is not there.
- */
+/** The engine that runs a model of a pool. @throws Fault MODEL_LOAD_FAILED when its variant names one that is not there. */
 export function engineFor(
   entry: CatalogueEntry,
   engine: Engine,

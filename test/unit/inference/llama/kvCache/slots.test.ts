@@ -63,6 +63,24 @@ describe('slots', () => {
     expect(nameOf(await acquire(slots, ann))).toBe('b');
   });
 
+  it('are given for idle work only to the owner that still has one, and only while no one waits', async () => {
+    const slots = createSlots(1);
+    const [ann, bob] = [{}, {}];
+    const slot = await acquire(slots, ann);
+    expect(slots.acquireOwn(ann)).toBeUndefined();
+    slots.release(slot);
+    expect(slots.acquireOwn(bob)).toBeUndefined();
+    expect(slots.acquireOwn(ann)).toBe(slot);
+    const waiting = acquire(slots, bob);
+    expect(slots.isWanted(-1)).toBe(true);
+    slots.release(slot);
+    slots.release(await waiting);
+    expect(slots.acquireOwn(ann)).toBeUndefined();
+    const vacated = slots.vacate();
+    expect(slots.acquireOwn(bob)).toBeUndefined();
+    await vacated;
+  });
+
   it('are acquired in order of the requests', async () => {
     const slots = createSlots(1);
     const order: string[] = [];
