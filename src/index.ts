@@ -64,10 +64,7 @@ export async function startServer({
 
 /** What a graph is checked against, in addition to the node types and formats of turngraph. */
 export interface CheckOptions extends Extension {
-  /**
-   * Path of a models.json with the models that graphs may name. Default: ./models.json, or the bundled one if it does
-   * not exist.
-   */
+  /** Path of a models.json with the models that graphs may name. Default: ./models.json, else the bundled one. */
   readonly catalogue?: string;
   /** Folder of string storage files; default: the working directory. */
   readonly storageRoot?: string;

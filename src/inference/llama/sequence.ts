@@ -128,7 +128,9 @@ export class LlamaSequence implements Sequence {
       // Without the slot: another may want it, and would be given one more.
       if (ms > 0) await onceAny(afterMs(ms), gate.onOpen, onAbort(signal), onAbort(this.#cache.closing));
       else tokens = await this.#prompts.stablePrefix({ ...prompt, messages: next });
-      if (isStopped() || !slots.owned.some(({ owner }) => owner === this)) return;
+      // A graphics card evaluates so few tokens in a moment.
+      const { slot } = slots.owned.find(({ owner }) => owner === this) ?? {};
+      if (isStopped() || slot?.cache.model.gpuLayers !== 0) return;
     }
     if (await this.#cache.prefillIdle(tokens, signal)) this.#aheadTokens = tokens.length;
   }
