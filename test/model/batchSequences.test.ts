@@ -66,12 +66,15 @@ interface Speaker {
   readonly answer: string;
 }
 
+// Nothing is evaluated ahead after it.
+const aside = { priority: 'BACKGROUND' } as const;
+
 /** Sequences that have answered, each in the slot of its index. */
 async function speakers(model: Model, count: number): Promise<Speaker[]> {
   const all: Speaker[] = [];
   for (const question of questions.slice(0, count)) {
     const sequence = model.openSequence();
-    all.push({ sequence, question, answer: (await generate(sequence, userPrompt(question))).text });
+    all.push({ sequence, question, answer: (await generate(sequence, userPrompt(question), aside)).text });
   }
   return all;
 }
@@ -171,7 +174,8 @@ describe('the sequences of a batch', () => {
     await withBatches({ slots: 3, contextSize: 2048 }, async (model, batches) => {
       const [first, idle, last] = await speakers(model, 3);
       if (!first || !idle || !last) throw new Error('three have spoken');
-      const { tokens } = await generate(idle.sequence, userPrompt(longText(130)), { sampling: { max_tokens: 1 } });
+      const alone = { ...aside, sampling: { max_tokens: 1 } };
+      const { tokens } = await generate(idle.sequence, userPrompt(longText(130)), alone);
       expect(tokens.prompt).toBeGreaterThan(1024);
       batches.length = 0;
       await Promise.all([first, last].map((speaker) => generate(speaker.sequence, next(speaker))));
