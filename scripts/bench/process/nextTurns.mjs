@@ -1,6 +1,7 @@
 // Cost of the 2nd to 20th turn of a dialog (model mid), turn by turn on both sides: evaluated tokens (tokens_prompt -
-// tokens_reused of TurnComplete), and the client's time from sending to the first piece of text. Where the texts differ it
-// says so: a near-tie of this random model may depend on what was evaluated before the message came.
+// tokens_reused of TurnComplete), and the client's time from sending to the first piece of text. Both sides must write the
+// same texts, in a conversation until one side has evaluated more before a message than the other: from there on a near-tie of
+// this random model may end in another way.
 import { timeTurn, generateGraph } from '../client.mjs';
 import { story } from '../prompts.mjs';
 import { measureInterleaved, medianOf } from '../results.mjs';
@@ -24,7 +25,7 @@ export async function nextTurns(bench) {
     const measured = await measureInterleaved(sides, turns - 1);
     for (const engine of Object.keys(sides)) rounds[engine].push(...measured[engine]);
   }
-  compareTexts(bench, rounds);
+  check(rounds);
   const ratio = (of, unit, pick) =>
     ratioResult({
       of: `next-turn, ${of}`,
@@ -42,7 +43,12 @@ const converse = (agent, seed) => async (turn) => {
   return { first, evaluated: answer.tokens.prompt - answer.tokens.reused, text: answer.text };
 };
 
-function compareTexts(bench, rounds) {
-  const at = rounds.child.findIndex(({ text }, turn) => text !== rounds.in[turn].text);
-  if (at >= 0) bench.log(`the engine process wrote ${rounds.child[at].text}, the server ${rounds.in[at].text}`);
+function check(rounds) {
+  for (let start = 0; start < rounds.child.length; start += turns - 1) {
+    const [child, own] = [rounds.child, rounds.in].map((all) => all.slice(start, start + turns - 1));
+    const unlike = child.findIndex(({ evaluated }, turn) => evaluated !== own[turn].evaluated);
+    const at = child.findIndex(({ text }, turn) => text !== own[turn].text);
+    if (at >= 0 && (unlike < 0 || at < unlike))
+      throw new Error(`the engine process wrote ${child[at].text}, the server ${own[at].text}`);
+  }
 }
